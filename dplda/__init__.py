@@ -2,23 +2,25 @@
 
 from typing import TYPE_CHECKING
 
-from dplda.lazy import lazy
+from dplda.base.lazy import lazy
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dplda.accounting.events import PrivacyStatement
-    from dplda.api import fit
-    from dplda.corpus import Corpus, read_corpus
-    from dplda.estimator import PrivateLDA
-    from dplda.evaluation.topic_evaluation import evaluate
-    from dplda.ledger import Ledger
-    from dplda.ledger.saved_models import load
+    from dplda.base import errors
+    from dplda.budget import Ledger
+    from dplda.budget.events import PrivacyStatement
     from dplda.model import TopicModel
-    from dplda.prior_topics import PriorTopics
-    from dplda.priors import public_prior
+    from dplda.model.prior_topics import PriorTopics
+    from dplda.runs.corpus import Corpus, read_corpus
+    from dplda.runs.estimator import PrivateLDA
+    from dplda.runs.evaluation import evaluate
+    from dplda.runs.fitting import fit
+    from dplda.runs.priors import public_prior
+    from dplda.runs.saved_models import load
     from dplda.runs.series import released_prior
-    from dplda.tables import tabulate
+    from dplda.runs.tabulation import tabulate
+    from dplda.text import wordlists
 
 __all__ = [
     "Corpus",
@@ -27,6 +29,7 @@ __all__ = [
     "PrivacyStatement",
     "PrivateLDA",
     "TopicModel",
+    "errors",
     "evaluate",
     "fit",
     "load",
@@ -34,23 +37,26 @@ __all__ = [
     "read_corpus",
     "released_prior",
     "tabulate",
+    "wordlists",
 ]
 
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "Corpus": "corpus",
-        "Ledger": "ledger",
-        "PrivacyStatement": "accounting.events",
-        "PrivateLDA": "estimator",
+        "Corpus": "runs.corpus",
+        "Ledger": "budget",
+        "PriorTopics": "model.prior_topics",
+        "PrivacyStatement": "budget.events",
+        "PrivateLDA": "runs.estimator",
         "TopicModel": "model",
-        "evaluate": "evaluation.topic_evaluation",
-        "fit": "api",
-        "load": "ledger.saved_models",
-        "PriorTopics": "prior_topics",
-        "public_prior": "priors",
-        "read_corpus": "corpus",
+        "errors": "base.errors",
+        "evaluate": "runs.evaluation",
+        "fit": "runs.fitting",
+        "load": "runs.saved_models",
+        "public_prior": "runs.priors",
+        "read_corpus": "runs.corpus",
         "released_prior": "runs.series",
-        "tabulate": "tables",
+        "tabulate": "runs.tabulation",
+        "wordlists": "text.wordlists",
     },
 )

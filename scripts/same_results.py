@@ -48,10 +48,10 @@ def fits() -> Iterator[tuple[str, str]]:
     import numpy as np
 
     import dplda
-    from dplda.config import CALIBRATIONS
-    from dplda.corpus import synthetic
-    from dplda.errors import DpldaError
-    from dplda.placements import registry
+    from dplda.base.config import CALIBRATIONS
+    from dplda.base.errors import DpldaError
+    from dplda.learning.placements import registry
+    from dplda.runs.corpus import synthetic
 
     counts = synthetic(n_documents=DOCUMENTS, n_words=WORDS, n_topics=TOPICS, mean_length=60, seed=1)[0]
     words = [f"w{number:02}" for number in range(WORDS)]
@@ -88,7 +88,7 @@ def texts() -> Iterator[tuple[str, str]]:
     import numpy as np
 
     import dplda
-    from dplda.errors import DpldaError
+    from dplda.base.errors import DpldaError
 
     rng = np.random.default_rng(0)
     pool = [f"{a}{b}ing" for a in "bcdfgh" for b in ("ard", "oat", "und", "ill")]

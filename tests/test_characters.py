@@ -3,7 +3,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.characters import is_name, remove_unsafe, replace_controls, replace_unsafe, storable, visible
+from dplda.base.characters import is_name, remove_unsafe, replace_controls, replace_unsafe, storable, visible
 
 DIRECTION_MARKS = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from store_helpers import documents_of
 
-from dplda.corpus import Corpus, read_corpus
-from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions
-from dplda.readers.reading_options import Reading, Tokenization
-from dplda.store.fingerprint import fingerprint
+from dplda.base.errors import InputError
+from dplda.private.store.fingerprint import fingerprint
+from dplda.runs.corpus import Corpus, read_corpus
+from dplda.text.columns import ReadOptions
+from dplda.text.reading_options import Reading, Tokenization
 
 LINES = [
     {"id": "a", "text": "Stars and planets, stars!", "who": "u"},

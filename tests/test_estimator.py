@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dplda
 from dplda import Ledger, PrivateLDA
-from dplda.corpus import Corpus, synthetic
-from dplda.errors import BudgetRefused, InputError, LedgerError
+from dplda.base.errors import BudgetRefused, InputError, LedgerError
+from dplda.runs.corpus import Corpus, synthetic
 
 pytestmark = pytest.mark.usefixtures("any_size")  # scikit-learn's checks fit some rows, most of which are no counts
 
@@ -33,7 +33,7 @@ def test_check_estimator(estimator, check):
 
 
 def test_without_scikit_learn_one_line_names_the_extra(monkeypatch):
-    monkeypatch.delitem(sys.modules, "dplda.estimator")
+    monkeypatch.delitem(sys.modules, "dplda.runs.estimator")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(InputError, match=r"^PrivateLDA needs scikit-learn: pip install 'dplda\[sklearn\]'\.$"):
         _ = dplda.PrivateLDA

@@ -12,15 +12,15 @@ from dp_accounting.pld import PLDAccountant
 from scipy import sparse
 
 import dplda
-from dplda import errors
-from dplda.accounting.accountant import cost, run_epsilon
-from dplda.accounting.events import at_least
-from dplda.config import PLACEMENTS
-from dplda.corpus import CountStore, synthetic
-from dplda.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
-from dplda.prior_topics import PriorTopics
-from dplda.progress import NoProgress
-from dplda.store.fingerprint import Fingerprinter
+from dplda.base import errors
+from dplda.base.config import PLACEMENTS
+from dplda.base.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
+from dplda.base.progress import NoProgress
+from dplda.budget.accountant import cost, run_epsilon
+from dplda.budget.events import at_least
+from dplda.model.prior_topics import PriorTopics
+from dplda.private.store.fingerprint import Fingerprinter
+from dplda.runs.corpus import CountStore, synthetic
 
 WORDS = [f"word{i}" for i in range(80)]
 
@@ -177,7 +177,7 @@ NO_WORDS = ["no", "document", "has", "these", "words", "at", "all", "eight"]
 @pytest.fixture
 def never_by_chance(monkeypatch):
     """A run is credited with its size less three deviations, so that chance lets none go on with too few documents."""
-    monkeypatch.setattr("dplda.planning.required_budget._DEVIATIONS", -3.0)
+    monkeypatch.setattr("dplda.runs.required_budget._DEVIATIONS", -3.0)
 
 
 @pytest.mark.parametrize("placement", [name for name in PLACEMENTS if name != "none"])
@@ -208,8 +208,8 @@ def test_a_run_with_a_prior_ends_after_its_size_too(planted, ledger, never_by_ch
 
 
 def test_a_prior_that_does_not_explain_few_documents_leaves_them_to_the_same_rule(planted, ledger, monkeypatch):
-    monkeypatch.setattr("dplda.planning.required_budget._LEAST_FOR_PRIOR", 0.0)
-    monkeypatch.setattr("dplda.planning.required_budget._LEAST_SIGNAL", 1e9)
+    monkeypatch.setattr("dplda.runs.required_budget._LEAST_FOR_PRIOR", 0.0)
+    monkeypatch.setattr("dplda.runs.required_budget._LEAST_SIGNAL", 1e9)
     prior = PriorTopics(np.full((4, len(WORDS)), 1 / len(WORDS)), tuple(WORDS), "a test", True)
     told = "^the prior does not explain the documents, and without it the corpus has about .* to learn topics from them"
     with pytest.raises(UnsupportedByData, match=told):

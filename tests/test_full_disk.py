@@ -9,7 +9,7 @@ import pytest
 
 import dplda
 
-SCRIPT = Path(__file__).with_name("full_disks.py")
+SCRIPT = Path(__file__).parent / "helpers" / "full_disks.py"
 
 pytestmark = pytest.mark.full
 

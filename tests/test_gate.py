@@ -11,108 +11,116 @@ from pathlib import Path
 import grimp
 import pytest
 
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.exact_gate import ExactGate
+from dplda.private.curator import Curator
+from dplda.private.exact_gate import ExactGate
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
 # The curator's passes, wherever documents are read.
 PASSES = {
-    "dplda.execution.passes",
-    "dplda.execution.gpu_passes",
-    "dplda.execution.cluster_passes",
-    "dplda.execution.engines",
+    "dplda.private.passes.passes",
+    "dplda.private.passes.gpu_passes",
+    "dplda.private.passes.cluster_passes",
+    "dplda.private.passes.engines",
 }
 LOOPS = {  # sums of units that they are given
-    *("dplda.statistics.unit_sums", "dplda.statistics.word_votes", "dplda.statistics.third_moment_products"),
+    *(
+        "dplda.private.statistics.unit_sums",
+        "dplda.private.statistics.word_votes",
+        "dplda.private.statistics.third_moment_products",
+    ),
 }
 
-COUNTS = ("dplda.store", "dplda.corpus")  # where private counts are made
+COUNTS = ("dplda.private.store", "dplda.runs.corpus")  # where private counts are made
 
-# The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
-# commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
-# were planted or declared public, as do `dplda.priors`
+# The modules outside these that may import each. `dplda.runs.fitting` hands the store on unread; `dplda.model.inference` and the
+# commands that read a corpus say that they are not private, and `dplda.runs.public_corpora` reads corpora that
+# were planted or declared public, as do `dplda.runs.priors`
 # and `dplda.audit.shadow_models`; `dplda.audit.games` makes its own. `dplda.cli.table_commands` shows on the screen how
 # many of the first documents are in no group.
 PRIVATE_MODULES = {
-    "dplda.corpus": {
+    "dplda.runs.corpus": {
         "dplda",
-        "dplda.api",
+        "dplda.runs.fitting",
         "dplda.runs.request",
         "dplda.runs.series",
-        "dplda.estimator",
-        "dplda.priors",
+        "dplda.runs.estimator",
+        "dplda.runs.priors",
         "dplda.runs.recording",
         "dplda.runs.charged_query",
-        "dplda.tables.tabulation",
-        "dplda.evaluation.topic_evaluation",
+        "dplda.runs.tabulation",
+        "dplda.runs.evaluation",
         "dplda.audit.games",
         "dplda.audit.shadow_models",
-        "dplda.evaluation.grid",
-        "dplda.evaluation.public_corpora",
+        "dplda.runs.grid",
+        "dplda.runs.public_corpora",
         "dplda.cli.corpus_command",
         "dplda.cli.options",
         "dplda.cli.table_commands",
     },
-    "dplda.store.preparation": {"dplda.corpus", "dplda.priors", "dplda.runs.recording"},  # runs name `ById` alone
-    "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
-    "dplda.store.units": {*PASSES, *LOOPS},
-    "dplda.store.fingerprint": {*("dplda.runs.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
-    "dplda.store.from_matrix": set(),
-    "dplda.store.partial_store": set(),
-    "dplda.store.shards": set(),
-    "dplda.store.writer": set(),
+    "dplda.private.store.preparation": {
+        "dplda.runs.corpus",
+        "dplda.runs.priors",
+        "dplda.runs.recording",
+    },  # runs name `ById` alone
+    "dplda.private.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
+    "dplda.private.store.units": {*PASSES, *LOOPS},
+    "dplda.private.store.fingerprint": {*("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.public_corpora")},
+    "dplda.private.store.from_matrix": set(),
+    "dplda.private.store.partial_store": set(),
+    "dplda.private.store.shards": set(),
+    "dplda.private.store.writer": set(),
 }
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
     "CountStore": {*PASSES, "dplda.model.inference"},
     "UnitCounts": {*PASSES, *LOOPS},
     "UnitRange": PASSES,
-    "all_words": {"dplda.execution.passes"},
-    "units_of_groups": {"dplda.execution.passes"},
-    "group_votes": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
-    "count_group_votes": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
-    "read_range": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
-    "UnitSums": {"dplda.execution.passes", "dplda.statistics.third_moment_products"},
-    "ProductSums": {"dplda.execution.passes"},
-    "sums_of": {"dplda.execution.passes"},
+    "all_words": {"dplda.private.passes.passes"},
+    "units_of_groups": {"dplda.private.passes.passes"},
+    "group_votes": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"},
+    "count_group_votes": {"dplda.private.curator", "dplda.private.exact_gate"},
+    "read_range": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"},
+    "UnitSums": {"dplda.private.passes.passes", "dplda.private.statistics.third_moment_products"},
+    "ProductSums": {"dplda.private.passes.passes"},
+    "sums_of": {"dplda.private.passes.passes"},
     "_loop_over_units": set(),
-    "count_eligible": {"dplda.execution.passes"},
-    "clip_bins": {"dplda.execution.passes", "dplda.execution.gpu_passes"},
-    "Passes": {*PASSES, "dplda.mechanisms.curator"},
+    "count_eligible": {"dplda.private.passes.passes"},
+    "clip_bins": {"dplda.private.passes.passes", "dplda.private.passes.gpu_passes"},
+    "Passes": {*PASSES, "dplda.private.curator"},
     "LocalPasses": {
-        "dplda.execution.engines",
-        "dplda.execution.gpu_passes",
+        "dplda.private.passes.engines",
+        "dplda.private.passes.gpu_passes",
         "dplda.audit.games",
-        "dplda.evaluation.public_corpora",
+        "dplda.runs.public_corpora",
     },
-    "ClusterPasses": {"dplda.execution.engines"},
-    "GpuPasses": {"dplda.execution.engines"},
+    "ClusterPasses": {"dplda.private.passes.engines"},
+    "GpuPasses": {"dplda.private.passes.engines"},
     "running_engine": {"dplda.runs.recording"},
-    "GpuSums": {"dplda.execution.gpu_passes"},
-    "UnitArrays": {"dplda.execution.gpu_passes"},
-    "arranged": {"dplda.execution.gpu_passes"},
-    "upload": {"dplda.execution.gpu_passes"},
-    "word_hashes": {"dplda.execution.passes"},
-    "exact_moments": {"dplda.execution.passes", "dplda.execution.cluster_passes"} | {"dplda.mechanisms.curator"},
-    "ExactMoments": {"dplda.execution.passes", "dplda.execution.cluster_passes"} | {"dplda.mechanisms.curator"},
-    "clip_histogram": {"dplda.mechanisms.curator"},
-    "clipped_sum": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate", "dplda.execution.gpu_passes"},
-    "largest_norm": {"dplda.mechanisms.exact_gate", "dplda.execution.gpu_passes"},
-    "count_votes": {"dplda.execution.passes", "dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
-    "count_units": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
-    "spectral_topics": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
-    "_whitened_tensor": {"dplda.mechanisms.propose_test_release"},
-    "release_decomposition": {"dplda.mechanisms.curator"},
-    "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.evaluation.public_corpora"},
+    "GpuSums": {"dplda.private.passes.gpu_passes"},
+    "UnitArrays": {"dplda.private.passes.gpu_passes"},
+    "arranged": {"dplda.private.passes.gpu_passes"},
+    "upload": {"dplda.private.passes.gpu_passes"},
+    "word_hashes": {"dplda.private.passes.passes"},
+    "exact_moments": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"} | {"dplda.private.curator"},
+    "ExactMoments": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"} | {"dplda.private.curator"},
+    "clip_histogram": {"dplda.private.curator"},
+    "clipped_sum": {"dplda.private.curator", "dplda.private.exact_gate", "dplda.private.passes.gpu_passes"},
+    "largest_norm": {"dplda.private.exact_gate", "dplda.private.passes.gpu_passes"},
+    "count_votes": {"dplda.private.passes.passes", "dplda.private.curator", "dplda.private.exact_gate"},
+    "count_units": {"dplda.private.curator", "dplda.private.exact_gate"},
+    "spectral_topics": {"dplda.private.curator", "dplda.private.exact_gate"},
+    "_whitened_tensor": {"dplda.private.propose_test_release"},
+    "release_decomposition": {"dplda.private.curator"},
+    "release_topics": {"dplda.private.curator"},
+    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.runs.public_corpora"},
     "Curator": {
-        *("dplda.runs.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
+        *("dplda.runs.recording", "dplda.private.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
         # as the type of what they are given
-        *("dplda.runs.charged_query", "dplda.tables.tabulation", "dplda.evaluation.topic_evaluation"),
+        *("dplda.runs.charged_query", "dplda.runs.tabulation", "dplda.runs.evaluation"),
     },
-    "ExactGate": {"dplda.runs.recording", "dplda.evaluation.public_corpora"},
-    "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora", "dplda.audit.shadow_models"},
+    "ExactGate": {"dplda.runs.recording", "dplda.runs.public_corpora"},
+    "counts_for": {"dplda.cli.run_commands", "dplda.runs.public_corpora", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
     "first_records": {"dplda.cli.table_commands"},
     "first_groups": {"dplda.cli.table_commands"},
@@ -123,25 +131,25 @@ DEFINED_IN = {
             *("Passes", "read_range", "clip_histogram", "clipped_sum", "largest_norm", "count_units"),
             *("group_votes", "count_group_votes"),
         ),
-        "dplda.execution.passes",
+        "dplda.private.passes.passes",
     ),
-    "LocalPasses": "dplda.execution.passes",
-    "ClusterPasses": "dplda.execution.cluster_passes",
-    "GpuPasses": "dplda.execution.gpu_passes",
-    "running_engine": "dplda.execution.engines",
-    **dict.fromkeys(["GpuSums", "UnitArrays", "arranged", "upload"], "dplda.statistics.gpu_sums"),
-    **dict.fromkeys(["UnitSums", "_loop_over_units", "count_eligible"], "dplda.statistics.unit_sums"),
-    **dict.fromkeys(["ProductSums", "sums_of"], "dplda.statistics.third_moment_products"),
-    **dict.fromkeys(["count_votes", "word_hashes"], "dplda.statistics.word_votes"),
-    "clip_bins": "dplda.statistics.clip_histogram",
-    **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.statistics.exact_moments"),
-    **dict.fromkeys(["spectral_topics", "_whitened_tensor"], "dplda.mechanisms.propose_test_release"),
-    **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.mechanisms.propose_test_release"),
-    "ExactNoise": "dplda.mechanisms.noise",
-    "Curator": "dplda.mechanisms.curator",
-    "ExactGate": "dplda.mechanisms.exact_gate",
+    "LocalPasses": "dplda.private.passes.passes",
+    "ClusterPasses": "dplda.private.passes.cluster_passes",
+    "GpuPasses": "dplda.private.passes.gpu_passes",
+    "running_engine": "dplda.private.passes.engines",
+    **dict.fromkeys(["GpuSums", "UnitArrays", "arranged", "upload"], "dplda.private.statistics.gpu_sums"),
+    **dict.fromkeys(["UnitSums", "_loop_over_units", "count_eligible"], "dplda.private.statistics.unit_sums"),
+    **dict.fromkeys(["ProductSums", "sums_of"], "dplda.private.statistics.third_moment_products"),
+    **dict.fromkeys(["count_votes", "word_hashes"], "dplda.private.statistics.word_votes"),
+    "clip_bins": "dplda.private.statistics.clip_histogram",
+    **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.private.statistics.exact_moments"),
+    **dict.fromkeys(["spectral_topics", "_whitened_tensor"], "dplda.private.propose_test_release"),
+    **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.private.propose_test_release"),
+    "ExactNoise": "dplda.private.noise",
+    "Curator": "dplda.private.curator",
+    "ExactGate": "dplda.private.exact_gate",
     "counts_for": "dplda.model.inference",
-    "read_sample": "dplda.readers.sampling",
+    "read_sample": "dplda.text.sampling",
     "first_records": "dplda.cli.check_command",
 }
 ASKING = {
@@ -212,12 +220,18 @@ def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptio
 
 
 def test_runs_say_which_ids_count_and_prepare_nothing():
-    names = {name for module, name in imported(MODULES["dplda.runs.recording"]) if module == "dplda.store.preparation"}
+    names = {
+        name
+        for module, name in imported(MODULES["dplda.runs.recording"])
+        if module == "dplda.private.store.preparation"
+    }
     assert names == {"ById"}
 
 
 def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private():
-    public = {"dplda.store", "dplda.store.attributes"} | {"dplda.store.sketches"}  # keyed hashes, as the ledger keeps
+    public = {"dplda.private.store", "dplda.private.store.attributes"} | {
+        "dplda.budget.sketches"
+    }  # keyed hashes, as the ledger keeps
     assert {name for name in MODULES if name.startswith(COUNTS)} == {*PRIVATE_MODULES, *public}
 
 
@@ -231,8 +245,8 @@ def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_on
 
 
 def test_projecting_counts_is_called_for_passes_only():
-    users = {module for module, tree in outside() if ("dplda.store.units", "project") in imported(tree)}
-    assert users == {"dplda.execution.passes"}
+    users = {module for module, tree in outside() if ("dplda.private.store.units", "project") in imported(tree)}
+    assert users == {"dplda.private.passes.passes"}
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
@@ -243,11 +257,11 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
         assert len(of_corpora) == (
             module
             in {
-                *("dplda.runs.recording", "dplda.priors", "dplda.evaluation.public_corpora"),
+                *("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.public_corpora"),
                 *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module
-        if module not in {"dplda.model.inference", "dplda.priors"}:  # not private; text declared public
+        if module not in {"dplda.model.inference", "dplda.runs.priors"}:  # not private; text declared public
             assert not calls(tree, "blocks"), module
 
 
@@ -282,20 +296,26 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
         "id_field",
         "corpus",
     }
-    modules = ("dplda.api", "dplda.runs.request", "dplda.runs.series", "dplda.estimator", "dplda.evaluation.grid")
+    modules = (
+        "dplda.runs.fitting",
+        "dplda.runs.request",
+        "dplda.runs.series",
+        "dplda.runs.estimator",
+        "dplda.runs.grid",
+    )
     for module in (
         *modules,
         "dplda.runs.recording",
         "dplda.runs.charged_query",
-        "dplda.tables.tabulation",
-        "dplda.evaluation.topic_evaluation",
+        "dplda.runs.tabulation",
+        "dplda.runs.evaluation",
     ):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
 
 
-GATES = {"dplda.mechanisms.curator": Curator, "dplda.mechanisms.exact_gate": ExactGate}
+GATES = {"dplda.private.curator": Curator, "dplda.private.exact_gate": ExactGate}
 
 
 @pytest.mark.parametrize("gate", GATES.values())
@@ -316,18 +336,18 @@ def test_every_public_method_of_a_gate_charges_before_it_computes(module):
     methods = methods_of(module)
     for name in ASKING & set(methods) - {"use_words"}:  # it returns nothing
         body = [node for node in methods[name].body if not _is_docstring(node)]
-        if module == "dplda.mechanisms.exact_gate" and name in {"clip", "clip_within"}:
+        if module == "dplda.private.exact_gate" and name in {"clip", "clip_within"}:
             assert [ast.unparse(node) for node in body] == ["return math.inf"]
         elif name == "release":
             assert [ast.unparse(n) for n in body] == ["return self.release_jointly([stage], contribution, clip)"]
         else:
             assert calls(body[0], "_charge"), name
-    answer = methods_of("dplda.mechanisms.curator")["use_words"]
+    answer = methods_of("dplda.private.curator")["use_words"]
     assert not [node for node in ast.walk(answer) if isinstance(node, ast.Return)]
 
 
 def test_the_exact_gate_overrides_every_answer_and_takes_exact_events_alone():
-    methods = methods_of("dplda.mechanisms.exact_gate")
+    methods = methods_of("dplda.private.exact_gate")
     assert set(methods) >= ASKING - {"use_words"}
     charges = [call for method in methods.values() for call in calls(method, "_charge")]
     assert {ast.unparse(call.args[1]) for call in charges} == {"EXACT"}
@@ -339,7 +359,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def curator_secrets() -> set[str]:
     """Private attributes and methods of the curator."""
-    tree = MODULES["dplda.mechanisms.curator"]
+    tree = MODULES["dplda.private.curator"]
     (curator,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Curator"]
     held = {attribute for base, attribute in attributes(curator) if base == "self" and attribute.startswith("_")}
     own = {node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"}
@@ -365,17 +385,17 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             private = isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")
             assert not private or ast.unparse(call.args[1]) == "'__notes__'", module  # of an exception
         if calls(tree, "import_module"):
-            assert module in {"dplda.lazy", "dplda.store.preparation"}, module
-        if calls(tree, "found") and ("dplda.lazy", "found") in imported(tree):
+            assert module in {"dplda.base.lazy", "dplda.private.store.preparation"}, module
+        if calls(tree, "found") and ("dplda.base.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
-            known = {"found('dplda.tables', 'tabulate')", "found('dplda.evaluation.topic_evaluation', 'evaluate')"}
+            known = {"found('dplda.runs.tabulation', 'tabulate')", "found('dplda.runs.evaluation', 'evaluate')"}
             assert (module, found) == ("dplda.model.topic_model", known)
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 
 
 @pytest.mark.parametrize(
     ("library", "home"),
-    [("opendp", {"dplda.mechanisms.noise"}), ("dp_accounting", {"dplda.accounting.accountant"})],
+    [("opendp", {"dplda.private.noise"}), ("dp_accounting", {"dplda.budget.accountant"})],
 )
 def test_noise_and_accounting_have_one_home_each(library, home):
     users = {m for m, tree in MODULES.items() for name, _ in imported(tree) if name.split(".")[0] == library}
@@ -383,12 +403,12 @@ def test_noise_and_accounting_have_one_home_each(library, home):
 
 
 WAYS_AROUND = [
-    "from dplda.store.units import project",
-    "def f():\n    from dplda.store import units",
-    "import dplda.store.units as u",
+    "from dplda.private.store.units import project",
+    "def f():\n    from dplda.private.store import units",
+    "import dplda.private.store.units as u",
 ]
 
 
 @pytest.mark.parametrize("text", WAYS_AROUND)
 def test_the_scan_sees_imports_wherever_they_stand(text):
-    assert any("dplda.store.units" in (m, f"{m}.{n}") for m, n in imported(ast.parse(text)))
+    assert any("dplda.private.store.units" in (m, f"{m}.{n}") for m, n in imported(ast.parse(text)))

@@ -17,10 +17,10 @@ from gensim.corpora import Dictionary
 from store_helpers import documents_of
 
 import dplda
-from dplda.corpus import Corpus, read_corpus
-from dplda.errors import InputError
-from dplda.ledger import Ledger
-from dplda.readers.records import Defect
+from dplda.base.errors import InputError
+from dplda.budget import Ledger
+from dplda.runs.corpus import Corpus, read_corpus
+from dplda.text.records import Defect
 
 TEXTS = ["Stars and planets, stars!", "hockey goal"]
 COUNTS = [{"stars": 2, "planets": 1}, {"hockey": 1, "goal": 1}]

@@ -8,10 +8,10 @@ import killing
 import pytest
 
 import dplda
-from dplda.accounting.accountant import cost
-from dplda.errors import InputError
+from dplda.base.errors import InputError
+from dplda.budget.accountant import cost
 
-SCRIPT = Path(__file__).with_name("killed_runs.py")
+SCRIPT = Path(__file__).parent / "helpers" / "killed_runs.py"
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import killing
 import pytest
 
 import dplda
-from dplda.accounting.accountant import capacity, cost
+from dplda.budget.accountant import capacity, cost
 
-SCRIPT = Path(__file__).with_name("many_fits.py")
+SCRIPT = Path(__file__).parent / "helpers" / "many_fits.py"
 
 
 @pytest.mark.full

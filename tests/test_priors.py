@@ -11,11 +11,11 @@ import pytest
 from full_helpers import full_after
 
 import dplda
-from dplda import priors
-from dplda.corpus import synthetic
-from dplda.errors import InputError
-from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.distributions import on_words
+from dplda.base.distributions import on_words
+from dplda.base.errors import InputError
+from dplda.runs import priors
+from dplda.runs.corpus import synthetic
+from dplda.runs.topic_quality import matched_error
 
 WORDS = [f"w{i}" for i in range(120)]
 COUNTS, PLANTED, _ = synthetic(600, 120, 4, mean_length=50, seed=0)

@@ -11,11 +11,11 @@ import yaml
 from registry_schema import complaints, filled
 
 import dplda
-from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.distributions import on_words
+from dplda.audit.compliance_forms import PAPERS, write_paper
+from dplda.base.distributions import on_words
+from dplda.base.software import described
 from dplda.report import all_runs
-from dplda.report.papers import PAPERS, write_paper
-from dplda.software import described
+from dplda.runs.topic_quality import matched_error
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda import software
-from dplda.corpus import synthetic
-from dplda.software import PACKAGE, code_digest, differences, digest, recorded
+from dplda.base import software
+from dplda.base.software import PACKAGE, code_digest, differences, digest, recorded
+from dplda.runs.corpus import synthetic
 
 HEX = re.compile("[0-9a-f]{64}")
 NOISE = "some noise"
@@ -41,7 +41,7 @@ def test_the_digest_of_the_code_depends_on_no_place_and_no_order(package: Path) 
     assert HEX.fullmatch(code_digest())
 
 
-@pytest.mark.parametrize("name", ["mechanisms/noise.py", "statistics/unit_sums.cu", "report/templates/page.html.j2"])
+@pytest.mark.parametrize("name", ["private/noise.py", "private/statistics/unit_sums.cu", "report/templates/page.html.j2"])
 def test_the_digest_of_the_code_changes_with_a_byte_of_any_kind_of_file(name: str, package: Path) -> None:
     content = bytearray((package / name).read_bytes())
     content[len(content) // 2] ^= 1
@@ -51,10 +51,10 @@ def test_the_digest_of_the_code_changes_with_a_byte_of_any_kind_of_file(name: st
 
 @pytest.mark.parametrize("change", ["a new name", "a new file", "a file less", "two contents exchanged"])
 def test_the_digest_of_the_code_changes_with_names(change: str, package: Path) -> None:
-    one, other = package / "mechanisms/__init__.py", package / "ledger/__init__.py"
+    one, other = package / "private/__init__.py", package / "budget/__init__.py"
     match change:
         case "a new name":
-            one.rename(package / "mechanisms/init.py")
+            one.rename(package / "private/init.py")
         case "a new file":
             (package / "empty.py").touch()
         case "a file less":

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from full_helpers import full_after
 
-from dplda import wordlists
+from dplda.base.errors import InputError
 from dplda.cli.options import public_words
-from dplda.corpus import Corpus, read_corpus
-from dplda.errors import InputError
-from dplda.readers.reading_options import TOKENIZERS, Tokenization
-from dplda.tokenize.tokenizers import find_tokens, word_rule
+from dplda.runs.corpus import Corpus, read_corpus
+from dplda.text import wordlists
+from dplda.text.reading_options import TOKENIZERS, Tokenization
+from dplda.text.tokenizers import find_tokens, word_rule
 
 LISTS = {"en": wordlists.english, "de": wordlists.german, "fr": wordlists.french, "es": wordlists.spanish}
 

@@ -64,7 +64,9 @@ def page(modules: list[ModuleType]) -> str:
         own = {name: value for name, value in defined(module).items() if id(value) not in described}
         if own and module is not package:
             blocks += [heading(module.__name__.removeprefix("dplda."), "-"), f".. automodule:: {module.__name__}"]
-            if module.__name__.rpartition(".")[2] in names:  # as in dplda.statistics.core, a module and its function
+            if (
+                module.__name__.rpartition(".")[2] in names
+            ):  # as in dplda.private.statistics.core, a module and its function
                 blocks[-1] += "\n   :no-index:"
             blocks += entries(module, own)
     return "\n\n".join(blocks) + "\n"

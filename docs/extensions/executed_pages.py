@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from platformdirs import user_cache_path
 from sphinx.application import Sphinx
 
-from dplda.datasets.sample import sample_documents
+from dplda.runs.sample import sample_documents
 
 EXTENSIONS = Path(__file__).parent
 KERNELS = {"bash": "bash", "python3": "python"}  # and their languages

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from dplda.config import FitSettings
-from dplda.placements import default, registry, tensor_power
+from dplda.learning.placements import default, registry, tensor_power
+from dplda.learning.settings import FitSettings
 
 STEP, ROW, GAP = 190, 100, 150  # points from column to column, from row to row, and across the gate
 BOX, HEIGHT = 132, 46  # of a node

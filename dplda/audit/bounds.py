@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta, norm
 
-from dplda.accounting.accountant import gaussian_epsilon
+from dplda.budget.accountant import gaussian_epsilon
 
 _MIDDLE = 0.0  # threshold on the log likelihood ratio at which both error rates are equal
 _TUNING = 0.25  # share of the runs from which the threshold is chosen

@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from dplda import statistics
-from dplda.accounting.budget_plan import Share, calibrate
-from dplda.accounting.events import Stage, clip_of
 from dplda.audit.games import Attacker, Game, Neighbours
-from dplda.config import FitSettings, ModelSettings, PrivacySettings, VocabularySettings
-from dplda.datasets.synthetic import synthetic
-from dplda.errors import InputError, UnsupportedByData
-from dplda.lda.recovery import Learned
-from dplda.placements import default, registry
-from dplda.placements.registry import Learn
-from dplda.placements.stages import word_shares
-from dplda.prior_topics import PriorTopics
+from dplda.base.config import PrivacySettings
+from dplda.base.errors import InputError, UnsupportedByData
+from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.events import Stage, clip_of
+from dplda.learning.placements import default, registry
+from dplda.learning.placements.registry import Learn
+from dplda.learning.placements.stages import word_shares
+from dplda.learning.recovery import Learned
+from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
+from dplda.learning.synthetic import synthetic
+from dplda.model.prior_topics import PriorTopics
+from dplda.private import statistics
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clip_histogram import CLIP_GRID
+from dplda.private.statistics.word_votes import MOST_WORDS
 from dplda.runs.request import Request
 from dplda.runs.run_words import find_words
-from dplda.statistics import Contribution
-from dplda.statistics.clip_histogram import CLIP_GRID
-from dplda.statistics.word_votes import MOST_WORDS
 
 _WORDS = tuple(f"w{i}" for i in range(6))
 _SUM = "sum"  # name of the only stage of a game with one query; the plan does not depend on it

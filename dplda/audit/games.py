@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from dplda.accounting.accountant import cost, run_epsilon
-from dplda.accounting.events import Event, Stage
 from dplda.audit.bounds import Claim, Shown, show
-from dplda.corpus import Corpus
-from dplda.errors import InputError
-from dplda.execution.passes import LocalPasses
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.gate import OutputGate, Release, WordFrequencies
-from dplda.mechanisms.local_sensitivity import PtrResult
-from dplda.mechanisms.noise import ExactNoise, Noise, SimulatedNoise
-from dplda.progress import Progress
-from dplda.statistics import NONNEGATIVE, Contribution
+from dplda.base.errors import InputError
+from dplda.base.progress import Progress
+from dplda.budget.accountant import cost, run_epsilon
+from dplda.budget.events import Event, Stage
+from dplda.private.curator import Curator
+from dplda.private.gate import OutputGate, Release, WordFrequencies
+from dplda.private.local_sensitivity import PtrResult
+from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics import NONNEGATIVE, Contribution
+from dplda.runs.corpus import Corpus
 
 _Numbers = np.ndarray | float
 _CERTAIN = 1e6  # log likelihood ratio added for a released word that only one of the corpora contains

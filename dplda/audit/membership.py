@@ -15,11 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import norm
 
-from dplda.accounting.events import PrivacyStatement
 from dplda.audit.bounds import upper_limit
-from dplda.errors import InputError
-from dplda.numerics.fold_in import largest_likelihood
-from dplda.numerics.threads import chunks, run_ranges
+from dplda.base.errors import InputError
+from dplda.base.threads import chunks, run_ranges
+from dplda.budget.events import PrivacyStatement
+from dplda.model.fold_in import largest_likelihood
 from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
 
 OFFLINE, ONLINE = "offline", "online"

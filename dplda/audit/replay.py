@@ -22,10 +22,10 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from dplda.accounting.events import Event
 from dplda.audit.games import Game, one_core
-from dplda.errors import UnsupportedByData
-from dplda.mechanisms.curator import Curator
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.events import Event
+from dplda.private.curator import Curator
 
 _ROUNDING = 1e-5  # relative slack: a standard deviation is rounded to lattice steps, of which it has at least 10^4
 _SAME = 1e-9  # relative difference up to which public numbers of the two runs are the same
@@ -373,7 +373,7 @@ def _plan_violations(game: Game, charged: Sequence[Event]) -> list[Violation]:
 def _delta(events: Sequence[Event], epsilon: float) -> float:
     """The delta of the composition of Gaussian `events` at `epsilon`, by numerical integration over the privacy loss.
 
-    It follows the definition and shares no code with `dplda.accounting`.
+    It follows the definition and shares no code with `dplda.budget`.
     """
     mu = math.sqrt(math.fsum(event.count / (event.noise_multiplier or 0.0) ** 2 for event in events))
     failure = math.fsum(event.count * event.delta for event in events)

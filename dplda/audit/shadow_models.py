@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dplda.accounting.events import PrivacyStatement
-from dplda.api import fit
 from dplda.audit.membership import log_likelihoods
-from dplda.config import NO_NOISE
-from dplda.corpus import Corpus
-from dplda.errors import InputError, NoisyTopicsWarning, UnsupportedByData
+from dplda.base.config import NO_NOISE
+from dplda.base.errors import InputError, NoisyTopicsWarning, UnsupportedByData
+from dplda.base.progress import Progress
+from dplda.base.software import version
+from dplda.budget.events import PrivacyStatement
 from dplda.model.inference import counts_for
 from dplda.model.model_files import write_atomically
-from dplda.prior_topics import PriorTopics
-from dplda.progress import Progress
+from dplda.model.prior_topics import PriorTopics
+from dplda.runs.corpus import Corpus
+from dplda.runs.fitting import fit
 from dplda.runs.recording import statement
 from dplda.runs.request import requested
-from dplda.software import version
 
 _STAGE = "train shadow models"
 _ORDINARY = "ordinary LDA"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.base.config import NO_NOISE, RANGES, Range
+from dplda.base.errors import InputError
 from dplda.cli.console import following, print_json, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -26,15 +28,14 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
-from dplda.config import DEFAULTS, NO_NOISE, RANGES, FitSettings, Range
-from dplda.errors import InputError
+from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.model.model_files import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.membership import Outcome
     from dplda.audit.shadow_models import System, Targets
-    from dplda.prior_topics import PriorTopics
-    from dplda.progress import Progress
+    from dplda.base.progress import Progress
+    from dplda.model.prior_topics import PriorTopics
 
 _EXCEEDED = 5  # exit status
 _MODELS = Range(low=8, high=1e6, unit="shadow models of each system", integer=True)

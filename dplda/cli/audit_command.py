@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from dplda.base.config import PrivacySettings, Range
+from dplda.base.errors import InputError
 from dplda.cli.attack_command import attack
 from dplda.cli.console import following, print_json, say, table
 from dplda.cli.options import adjacency_option, delta_option, json_option, quiet_option
-from dplda.config import PrivacySettings, Range
-from dplda.errors import InputError
 
 if TYPE_CHECKING:
     from dplda.audit.games import Finding

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from dplda.base.config import DEFAULT_GRANT
+from dplda.base.errors import LedgerError
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
-from dplda.config import DEFAULT_GRANT
-from dplda.errors import LedgerError
 
 
 @click.group()

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.base.errors import InputError
 from dplda.cli.check_report import Report, one_or_more, show
 from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read, reading_options
-from dplda.errors import InputError
-from dplda.readers.columns import TEXT_NAMES, ReadOptions
-from dplda.readers.paths import STANDARD_INPUT, find_paths
-from dplda.readers.records import DOCUMENT_TEXT
-from dplda.tokenize.language_guess import UNSPACED, guess_language
+from dplda.text.columns import TEXT_NAMES, ReadOptions
+from dplda.text.language_guess import UNSPACED, guess_language
+from dplda.text.paths import STANDARD_INPUT, find_paths
+from dplda.text.records import DOCUMENT_TEXT
 
 if TYPE_CHECKING:
-    from dplda.readers.sampling import ColumnFacts, Sample
+    from dplda.text.sampling import ColumnFacts, Sample
 
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
@@ -94,7 +94,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     except InputError as error:
         report.problems.append(str(error))
         return report
-    from dplda.readers.sampling import column_facts
+    from dplda.text.sampling import column_facts
 
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
@@ -106,7 +106,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
 
 def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
     """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
-    from dplda.readers.sampling import read_sample
+    from dplda.text.sampling import read_sample
 
     names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
     options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})

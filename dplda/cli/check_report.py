@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.cli.console import print_json, say, table
-from dplda.readers.columns import plainly_named
-from dplda.readers.records import DOCUMENT_TEXT
+from dplda.text.columns import plainly_named
+from dplda.text.records import DOCUMENT_TEXT
 
 if TYPE_CHECKING:
-    from dplda.readers.sampling import ColumnFacts, Sample
+    from dplda.text.sampling import ColumnFacts, Sample
 
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.base.config import NO_NOISE, PLACEMENTS, SOUND
+from dplda.base.errors import InputError
 from dplda.cli.console import confirm, following, following_grid, print_json, private_notes, say, table
 from dplda.cli.options import (
     MODELS,
@@ -31,16 +33,15 @@ from dplda.cli.options import (
     topic_count,
     vocabulary_option,
 )
-from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS, SOUND
-from dplda.errors import InputError
+from dplda.learning.settings import DEFAULTS
 from dplda.model import load
 from dplda.model.model_files import refuse_existing
-from dplda.readers.paths import STANDARD_INPUT
+from dplda.text.paths import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from dplda.evaluation.grid import Grid
-    from dplda.ledger import ComparisonLog, Ledger, Quote
-    from dplda.ledger.comparisons import Cell, Comparison, Outcome
+    from dplda.budget import ComparisonLog, Ledger, Quote
+    from dplda.budget.comparisons import Cell, Comparison, Outcome
+    from dplda.runs.grid import Grid
 
 _NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
 _PLANTED_LENGTH = "100"
@@ -152,8 +153,8 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
 
 
 def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
-    from dplda.evaluation import public_corpora as public
-    from dplda.evaluation.grid import Grid
+    from dplda.runs import public_corpora as public
+    from dplda.runs.grid import Grid
     from dplda.runs.series import UNNAMED
 
     seed = options["seed"] or 0
@@ -290,7 +291,7 @@ def _record(comparison: Comparison, quote: Quote | None, report: Path | None) ->
 
 def _show(comparison: Comparison, report: Path | None) -> None:
     """Print the means over the repeats as readable text."""
-    from dplda.ledger import Status
+    from dplda.budget import Status
 
     by_method: dict[tuple[object, ...], list[Outcome]] = {}
     for outcome in comparison.outcomes:

@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dplda.characters import remove_unsafe
-from dplda.errors import InputError
+from dplda.base.characters import remove_unsafe
+from dplda.base.errors import InputError
+from dplda.base.progress import NoProgress, Progress
 from dplda.model.model_files import write_atomically
-from dplda.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
-    from dplda.ledger.comparisons import Cell
+    from dplda.budget.comparisons import Cell
 
 _PIPE_WIDTH = 120
 _AMOUNTS = {"read": "documents", "compile kernels, once": "kernels"}  # what the amounts of a stage count, else units

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dplda.base.errors import LedgerError
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     group_field_option,
@@ -18,7 +19,6 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
-from dplda.errors import LedgerError
 
 
 @click.group()
@@ -116,8 +116,8 @@ def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @json_option
 def sample(directory: Path, kind: str, documents: int | None, seed: int, as_json: bool) -> None:
     """Write a generated corpus of readable documents into DIRECTORY. Nobody wrote it, and it is about nobody."""
-    from dplda.datasets.notes import write_notes
-    from dplda.datasets.sample import write_sample
+    from dplda.runs.sample import write_sample
+    from dplda.runs.sample_notes import write_notes
 
     samples: dict[str, tuple[Callable[..., Path], int]] = {
         "reviews": (write_sample, 20_000),

@@ -12,7 +12,7 @@ from dplda.cli.check_report import Report, show
 from dplda.cli.options import find_ledger, open_ledger
 
 if TYPE_CHECKING:
-    from dplda.ledger import Ledger
+    from dplda.budget import Ledger
     from dplda.runs.recording import Planned
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.accounting.events import PrivacyStatement
+from dplda.budget.events import PrivacyStatement
 from dplda.cli.check_command import look
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.dry_runs import show_dry_run
@@ -29,9 +29,9 @@ from dplda.cli.options import (
 from dplda.cli.topics_command import topic_titles
 
 if TYPE_CHECKING:
-    from dplda.ledger import Ledger
+    from dplda.base.progress import Progress
+    from dplda.budget import Ledger
     from dplda.model import TopicModel
-    from dplda.progress import Progress
 
 _WORDS = 4  # shown of a topic
 _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
@@ -62,8 +62,8 @@ def evaluate(
 
     The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """
-    from dplda.evaluation.topic_evaluation import evaluation_plan
     from dplda.runs.charged_query import ask
+    from dplda.runs.evaluation import evaluation_plan
 
     simulate_seed(options)  # refused before anything is read
     if options["reference"]:
@@ -92,8 +92,8 @@ def evaluate(
 
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
     """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects this text."""
-    from dplda.evaluation.public_corpora import Documents
     from dplda.runs.charged_query import warn_of_other_words
+    from dplda.runs.public_corpora import Documents
 
     warn_of_other_words(model, source)
     documents = Documents(source, progress, ledger.key)

@@ -1,4 +1,4 @@
-"""`dplda fit`: the command line of `dplda.api.fit`."""
+"""`dplda fit`: the command line of `dplda.runs.fitting.fit`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from dplda.base.config import CALIBRATIONS, DEVICES, PLACEMENTS
+from dplda.base.errors import NoisyTopicsWarning
+from dplda.base.progress import NoProgress
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.dry_runs import add_price, consulted_ledger
 from dplda.cli.options import (
@@ -43,15 +46,13 @@ from dplda.cli.options import (
     vocabulary_option,
 )
 from dplda.cli.topics_command import show_topics, topics_json
-from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, PLACEMENTS, FitSettings
-from dplda.errors import NoisyTopicsWarning
-from dplda.progress import NoProgress
-from dplda.readers.word_lists import read_seed_words
+from dplda.learning.settings import DEFAULTS, FitSettings
+from dplda.text.word_lists import read_seed_words
 
 if TYPE_CHECKING:
-    from dplda.accounting.events import PrivacyStatement
-    from dplda.ledger import Ledger
-    from dplda.ledger.grants import Grant
+    from dplda.budget import Ledger
+    from dplda.budget.events import PrivacyStatement
+    from dplda.budget.grants import Grant
     from dplda.model import TopicModel
 
 
@@ -67,7 +68,7 @@ _FIT_OPTIONS = (
     "n_topics",
     *_SETTINGS,
     "out",
-)  # options that are parameters of `dplda.api.fit`
+)  # options that are parameters of `dplda.runs.fitting.fit`
 
 
 def _edge_parts(value: str) -> dict[str, float]:
@@ -152,7 +153,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         FitSettings.of(**{name: options[name] for name in _SETTINGS}, topics=options["n_topics"]).check_prior_possible()
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
-    from dplda.api import fit as learn
+    from dplda.runs.fitting import fit as learn
 
     try:
         with following(quiet=as_json or quiet) as progress, warnings.catch_warnings():

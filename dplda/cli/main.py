@@ -15,6 +15,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from dplda import __version__
+from dplda.base.errors import DpldaError, DpldaWarning
 from dplda.cli.audit_command import audit
 from dplda.cli.budget_command import budget
 from dplda.cli.check_command import check
@@ -30,7 +31,6 @@ from dplda.cli.run_commands import runs, transform
 from dplda.cli.software_command import software
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
-from dplda.errors import DpldaError, DpldaWarning
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from dplda.base.config import ADJACENCIES, ENGINES
+from dplda.base.errors import InputError
 from dplda.cli.console import say
-from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
-from dplda.errors import InputError
+from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
-from dplda.readers.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
-from dplda.readers.word_lists import read_word_list
+from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
+from dplda.text.word_lists import read_word_list
 
 if TYPE_CHECKING:
-    from dplda.corpus import Corpus
-    from dplda.ledger import Ledger
-    from dplda.prior_topics import PriorTopics
-    from dplda.progress import Progress
+    from dplda.base.progress import Progress
+    from dplda.budget import Ledger
+    from dplda.model.prior_topics import PriorTopics
+    from dplda.runs.corpus import Corpus
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -314,7 +315,7 @@ def learning_options(command: _Command) -> _Command:
 
 def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:
     """Open the corpus at `path`, or in several files; the user's reading `options` override `defaults`."""
-    from dplda.corpus import read_corpus
+    from dplda.runs.corpus import read_corpus
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     named = path if isinstance(path, str) or len(path) > 1 else path[0]
@@ -327,7 +328,7 @@ def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str,
     `known` are language, lemmas, tokenizer and ngrams of another corpus or run. For a prepared store, the option
     ``group_fields`` is ignored: the store has its own group columns.
     """
-    from dplda.store.count_store import is_partial, is_store
+    from dplda.private.store.count_store import is_partial, is_store
 
     place = Path(paths[0])
     if len(paths) == 1 and options.get("format") is None and (is_store(place) or is_partial(place)):
@@ -348,7 +349,7 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
     named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
     if vocabulary is None or named is None:
         return None if vocabulary is None else read_word_list(Path(vocabulary))
-    from dplda.wordlists import frequent_words, language_code
+    from dplda.text.wordlists import frequent_words, language_code
 
     language = language_code(named[1])
     known = (None if corpus is None else corpus.tokenization) or Tokenization(language)
@@ -377,12 +378,12 @@ def find_prior(
             raise click.UsageError("--public-prior is about --prior, which is not given.")
         return None
     from dplda.model.model_files import TEXT_FILE
-    from dplda.priors import public_prior
+    from dplda.runs.priors import public_prior
     from dplda.runs.series import released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
-        from dplda.ledger.saved_models import load
+        from dplda.runs.saved_models import load
 
         if "." in name and not place.is_dir():  # the id of a run has none
             raise InputError(f"--prior: there is no file {name}.")
@@ -400,14 +401,14 @@ def find_prior(
 
 def open_ledger(path: Path | None) -> Ledger:
     """Open the ledger at `path`, or the default one; a ledger that does not exist is created."""
-    from dplda.ledger import Ledger
+    from dplda.budget import Ledger
 
     return Ledger(path)
 
 
 def find_ledger(path: Path | None) -> Ledger | None:
     """Open the ledger at `path`, or the default one; None if it does not exist."""
-    from dplda.ledger.database import default_path
+    from dplda.budget.database import default_path
 
     file = path or default_path()
     return open_ledger(file) if os.path.exists(file) else None
@@ -415,7 +416,7 @@ def find_ledger(path: Path | None) -> Ledger | None:
 
 def model_folder(run: str, ledger_path: Path | None) -> Path:
     """The folder of the model of `run`; raises `InputError` if there is none."""
-    from dplda.ledger.saved_models import folder_of
+    from dplda.runs.saved_models import folder_of
 
     return folder_of(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
 
@@ -425,7 +426,7 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
 
     Warns on standard error if it is not private. Raises `InputError` if there is none.
     """
-    from dplda.ledger.saved_models import load
+    from dplda.runs.saved_models import load
 
     model = load(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
     if not model.privacy.sound:

@@ -1,4 +1,4 @@
-"""`dplda plan`: what to expect from a budget, before any data is read. See `dplda.planning.forecast`."""
+"""`dplda plan`: what to expect from a budget, before any data is read. See `dplda.runs.forecast`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.accounting.events import Stage
+from dplda.base.config import PLACEMENTS
+from dplda.budget.events import Stage
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
     adjacency_option,
@@ -19,12 +20,12 @@ from dplda.cli.options import (
     public_words,
     topics_option,
 )
-from dplda.config import PLACEMENTS, FitSettings
+from dplda.learning.settings import FitSettings
 
 if TYPE_CHECKING:
-    from dplda.planning.forecast import Forecast, ForecastInputs
-    from dplda.planning.prior_forecast import PriorForecast
-    from dplda.planning.reference_corpora import ReferenceCorpus
+    from dplda.runs.forecast import Forecast, ForecastInputs
+    from dplda.runs.prior_forecast import PriorForecast
+    from dplda.runs.reference_corpora import ReferenceCorpus
 
 _SIGNALS = {  # the unit of each stage's noise and signal
     Stage.VOCABULARY: "documents that contain the rarest word",
@@ -84,8 +85,8 @@ def plan(
             int(vocabulary) if vocabulary.isdecimal() else len(public_words(vocabulary, None) or ())
         )
     settings = FitSettings.of(topics=n_topics, **options)
-    from dplda.planning.forecast import ForecastInputs
-    from dplda.planning.reference_corpora import REFERENCE_CORPORA
+    from dplda.runs.forecast import ForecastInputs
+    from dplda.runs.reference_corpora import REFERENCE_CORPORA
 
     inputs = ForecastInputs(settings, documents, public_vocabulary)
     forecasts = [(kind, inputs.forecast(kind)) for kind in REFERENCE_CORPORA]
@@ -96,7 +97,7 @@ def plan(
 
 
 def _prior(inputs: ForecastInputs) -> PriorForecast:
-    from dplda.planning.prior_forecast import forecast_prior
+    from dplda.runs.prior_forecast import forecast_prior
 
     if inputs.settings.model.topics == "auto":
         raise click.UsageError("--prior needs a number of topics. Give --topics a number.")
@@ -105,7 +106,7 @@ def _prior(inputs: ForecastInputs) -> PriorForecast:
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
     """The JSON output."""
-    from dplda.planning.required_budget import least_documents, least_epsilon
+    from dplda.runs.required_budget import least_documents, least_epsilon
 
     settings, shares = inputs.settings, inputs.shares
     return {
@@ -245,7 +246,7 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
     """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
-    from dplda.planning.required_budget import least_documents, least_epsilon, rounded_up
+    from dplda.runs.required_budget import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]
@@ -259,8 +260,8 @@ def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
     """A sentence on what follows fixed rules: the division of the budget, the quantiles of clips, and word weights."""
-    from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
-    from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
+    from dplda.learning.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
+    from dplda.learning.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
 
     powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 2})
     scaled = f"; words weigh frequency^-{' to -'.join(powers)} in the refinement" if powers else ""

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_model
-from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.model_files import refuse_existing
 
 if TYPE_CHECKING:
+    from dplda.audit.answers import Question
     from dplda.report import AllRuns, Wording
-    from dplda.report.answers import Question
-    from dplda.tables import Tables
+    from dplda.runs.released_table import Tables
 
 _PAGE = "report.html"
 _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
@@ -107,8 +107,8 @@ def _write_papers(
     papers: Mapping[str, Path], run: str, answers_path: Path | None, title: str, as_json: bool, ledger_path: Path | None
 ) -> None:
     """Write each of `papers` about `run` into its file, and say which answers are missing."""
-    from dplda.report.answers import Answers
-    from dplda.report.papers import write_paper
+    from dplda.audit.answers import Answers
+    from dplda.audit.compliance_forms import write_paper
 
     for file in papers.values():
         refuse_existing(file)
@@ -168,7 +168,7 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
     """
-    from dplda.ledger.saved_models import load_run
+    from dplda.runs.saved_models import load_run
     from dplda.runs.series import before
 
     ledger, parameters = find_ledger(ledger_path), models[0].parameters
@@ -198,7 +198,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
 
     Only the latest of several tables by the same attributes is included.
     """
-    from dplda.tables.tabulation import latest_tables
+    from dplda.runs.tabulation import latest_tables
 
     ledger = find_ledger(ledger_path)
     if ledger is None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dplda.accounting.events import Event, at_least
+from dplda.base.software import described, recorded
+from dplda.budget.events import Event, at_least
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -25,12 +26,11 @@ from dplda.cli.options import (
 )
 from dplda.model.exporters import csv_text
 from dplda.model.model_files import refuse_existing
-from dplda.software import described, recorded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dplda.ledger import RunRecord
+    from dplda.budget import RunRecord
 
 _NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
 _OWNER_ONLY = 0o600
@@ -106,7 +106,7 @@ def _sound(record: RunRecord) -> str:
 
 def _spent(record: RunRecord) -> float:
     """The epsilon charged, at the run's delta; infinite if there is no bound."""
-    from dplda.accounting.accountant import gaussian_epsilon
+    from dplda.budget.accountant import gaussian_epsilon
 
     return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
 
@@ -125,7 +125,7 @@ def _json(record: RunRecord) -> dict[str, Any]:
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
     """Table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
-    from dplda.accounting.accountant import cost
+    from dplda.budget.accountant import cost
 
     total = record.cost.mu_squared
     bounded = 0 < total < math.inf

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from dplda.base.software import described, differences, recorded
+from dplda.base.software import software as software_of
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
-from dplda.software import described, differences, recorded
-from dplda.software import software as software_of
 
 
 @click.command()
@@ -25,7 +25,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
     no path and no name of a machine or user. The page Verify of the documentation says how to match a digest with a
     release.
     """
-    from dplda.mechanisms.noise import EXACT_SOURCE
+    from dplda.private.noise import EXACT_SOURCE
 
     present = software_of(EXACT_SOURCE)
     if run is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.base.errors import InputError
 from dplda.cli.check_command import first_records, look
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.dry_runs import show_dry_run
@@ -27,21 +28,20 @@ from dplda.cli.options import (
     simulate_seed,
 )
 from dplda.cli.topics_command import topic_titles
-from dplda.errors import InputError
 from dplda.model.exporters import csv_text
-from dplda.readers.paths import STANDARD_INPUT, find_paths
-from dplda.readers.word_lists import read_mapping
+from dplda.text.paths import STANDARD_INPUT, find_paths
+from dplda.text.word_lists import read_mapping
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dplda.corpus import Corpus
-    from dplda.lda.estimates import Estimates
+    from dplda.learning.estimates import Estimates
     from dplda.model import TopicModel
-    from dplda.readers.sampling import Sample
-    from dplda.tables import ReleasedTable, Tables
-    from dplda.tables.grouping import Grouping
-    from dplda.tables.misfits import Misfits
+    from dplda.runs.corpus import Corpus
+    from dplda.runs.grouping import Grouping
+    from dplda.runs.misfits import Misfits
+    from dplda.runs.released_table import ReleasedTable, Tables
+    from dplda.text.sampling import Sample
 
 _LARGEST = 3  # topics that are shown of each group
 _NAME_WORDS = 3  # that stand for a topic without a name
@@ -102,8 +102,8 @@ def tabulate(
     command asks.
     """
     from dplda.runs.charged_query import ask
-    from dplda.tables.grouping import groupings
-    from dplda.tables.tabulation import table_plan
+    from dplda.runs.grouping import groupings
+    from dplda.runs.tabulation import table_plan
 
     out = _output(options)
     simulate_seed(options)  # refused before anything is read
@@ -153,8 +153,8 @@ def _ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
-    from dplda.readers.records import group_value
-    from dplda.tables.misfits import misfits
+    from dplda.runs.misfits import misfits
+    from dplda.text.records import group_value
 
     values: list[dict[str, str | None]] = source.first_groups()
     if sample is not None:
@@ -174,8 +174,8 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Show the tables of RUN again: a run of `dplda tabulate`, or the run whose topics they are about."""
-    from dplda.ledger.saved_models import load
-    from dplda.tables.tabulation import load_tables, tables_of
+    from dplda.runs.saved_models import load
+    from dplda.runs.tabulation import load_tables, tables_of
 
     out, ledger = _output(options), open_ledger(ledger_path)
     record = ledger.run(run)
@@ -244,7 +244,7 @@ def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     """Print each group with its number of units and largest topics, and the changes that are certain."""
-    from dplda.store.attributes import OTHER
+    from dplda.private.store.attributes import OTHER
 
     units, shares, tells = one.units(), one.shares(), one.tells
     if not one.by:

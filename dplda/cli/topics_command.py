@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
+from dplda.base.software import described, recorded
 from dplda.cli.console import print_json, say, table, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
-from dplda.lda.estimates import records
+from dplda.learning.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
 from dplda.model.model_files import refuse_existing
-from dplda.software import described, recorded
 
 _SHOWN_BATCHES = 6
 
@@ -86,7 +86,7 @@ def topics(
 
 def table_shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float]] | None:
     """The shares of topics with their intervals, as JSON; None unless a table in the ledger has them."""
-    from dplda.tables.tabulation import best_shares
+    from dplda.runs.tabulation import best_shares
 
     ledger = find_ledger(ledger_path)
     found = None if ledger is None else best_shares(ledger, model)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dplda.characters import replace_controls, visible
-from dplda.errors import InputError
+from dplda.base.characters import replace_controls, visible
+from dplda.base.errors import InputError
 from dplda.model.model_files import refuse_existing, write_atomically
 from dplda.model.topic_model import TopicModel
 

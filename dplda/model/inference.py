@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dplda.errors import InputError
-from dplda.numerics.fold_in import fold_in
+from dplda.base.errors import InputError
+from dplda.model.fold_in import fold_in
 
 if TYPE_CHECKING:
-    from dplda.store.count_store import CountStore
+    from dplda.private.store.count_store import CountStore
 
 _CHUNK = 2048  # number of documents in one task of the thread pool
 

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.accounting.events import PrivacyStatement
-from dplda.errors import InputError
+from dplda.base.errors import InputError
+from dplda.budget.events import PrivacyStatement
+from dplda.model.released_counts import CountSums, ReleasedCounts
 from dplda.model.topic_model import TopicModel
-from dplda.released_counts import CountSums, ReleasedCounts
 
 TEXT_FILE = "model.json"
 _ARRAY_FILE = "topics.npz"

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 
-from dplda.errors import InputError
+from dplda.base.distributions import on_words
+from dplda.base.errors import InputError
+from dplda.base.matching import match_topics
 from dplda.model.topic_model import TopicModel
-from dplda.numerics.distributions import on_words
-from dplda.numerics.matching import match_topics
 
 GROUP_LABELS = "group_labels"  # the parameter of a model that holds the names of groups of its topics
 SAME = 0.5  # cosine from which on topics of two models are the same

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.accounting.events import PrivacyStatement
-from dplda.errors import InputError
-from dplda.lazy import found
-from dplda.numerics.distributions import check_simplex, check_words, frozen
-from dplda.released_counts import ReleasedCounts
+from dplda.base.distributions import check_simplex, check_words, frozen
+from dplda.base.errors import InputError
+from dplda.base.lazy import found
+from dplda.budget.events import PrivacyStatement
+from dplda.model.released_counts import ReleasedCounts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 VERDICTS = ("clear", "weak", "noise")
@@ -76,7 +76,7 @@ class TopicModel:
     def verdicts(self) -> tuple[str, ...]:
         """For each topic ``"clear"``, ``"weak"`` or ``"noise"``: how far it stands out from the run's noise.
 
-        From released numbers alone, see `dplda.lda.verdicts`. Empty if the run gave none.
+        From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none.
         """
         given = self.parameters.get("verdicts")
         if not isinstance(given, list) or len(given) != len(self.topics) or not all(name in VERDICTS for name in given):
@@ -87,7 +87,7 @@ class TopicModel:
     def probabilities(self) -> tuple[float, ...]:
         """For each topic the probability that it is real: that the same fit without noise has it. Empty if not known.
 
-        From released numbers alone, see `dplda.lda.verdicts`.
+        From released numbers alone, see `dplda.learning.verdicts`.
         """
         given = self.parameters.get("topic_probabilities")
         if not isinstance(given, list) or len(given) != len(self.topics) or not all(map(_is_probability, given)):
@@ -182,11 +182,11 @@ class TopicModel:
     def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
         """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
         # It reads documents and charges a ledger, and models import neither: it is imported when it is called.
-        return found("dplda.tables", "tabulate")(self, corpus, by, **options)
+        return found("dplda.runs.tabulation", "tabulate")(self, corpus, by, **options)
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
         """Coherence, perplexity and gain of the topics in `corpus`, charged to its budget: see `dplda.evaluate`."""
-        return found("dplda.evaluation.topic_evaluation", "evaluate")(self, corpus, **options)
+        return found("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

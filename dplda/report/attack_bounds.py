@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from dplda.accounting.accountant import NOTHING, capacity, cost, gaussian_epsilon
-from dplda.accounting.events import Event, PrivacyStatement, base_of
+from dplda.budget.accountant import NOTHING, capacity, cost, gaussian_epsilon
+from dplda.budget.events import Event, PrivacyStatement, base_of
 
 _RARE = 0.01  # belief bounds hold for tests that are positive for at least this share of units; delta covers rarer ones
 

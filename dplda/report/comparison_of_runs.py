@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from dplda.errors import InputError
+from dplda.base.distributions import on_words
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
-from dplda.numerics.distributions import on_words
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of

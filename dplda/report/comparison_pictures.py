@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dplda.accounting.events import Stage
-from dplda.config import NO_NOISE, SOUND
-from dplda.ledger import Status
-from dplda.ledger.comparisons import Comparison, ComparisonKind, Outcome
+from dplda.base.config import NO_NOISE, SOUND
+from dplda.budget import Status
+from dplda.budget.comparisons import Comparison, ComparisonKind, Outcome
+from dplda.budget.events import Stage
 from dplda.report.charts import COLOURS, SOFT, Chart, log_axis
 from dplda.report.pictures import Bar, Bars, Picture, Table, number, shown
 

@@ -14,14 +14,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from dplda.accounting.accountant import capacity, zcdp
-from dplda.accounting.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
-from dplda.config import ADJACENCIES, DEFAULTS, MINIMUM_LENGTH
+from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
+from dplda.base.software import described, recorded
+from dplda.budget.accountant import capacity, zcdp
+from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
+from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
 from dplda.report import attack_bounds, promise
 from dplda.report.pictures import number, percent, shown
 from dplda.report.promise import AllRuns, Unit, unit_of
-from dplda.software import described, recorded
 
 TITLES = {  # of the questions, in the order in which the report answers them
     "protected": "Who is protected",

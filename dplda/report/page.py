@@ -14,12 +14,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dplda.accounting.events import PrivacyStatement, at_least
-from dplda.config import NO_NOISE, SOUND
-from dplda.errors import InputError
-from dplda.lda.estimates import Estimates
-from dplda.ledger.comparisons import Cell, Comparison
-from dplda.ledger.grants import Basis
+from dplda.base.config import NO_NOISE, SOUND
+from dplda.base.errors import InputError
+from dplda.base.software import described, recorded
+from dplda.budget.comparisons import Cell, Comparison
+from dplda.budget.events import PrivacyStatement, at_least
+from dplda.budget.grants import Basis
+from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_groups import GROUP_LABELS
@@ -37,8 +38,7 @@ from dplda.report.facts import TITLES, Facts
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
-from dplda.software import described, recorded
-from dplda.tables.released_table import Tables, least_noisy_shares
+from dplda.runs.released_table import Tables, least_noisy_shares
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),

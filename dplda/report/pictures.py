@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dplda.characters import replace_unsafe
+from dplda.base.characters import replace_unsafe
 from dplda.report.charts import Chart
 
 _LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide

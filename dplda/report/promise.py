@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dplda.accounting.events import PrivacyStatement, Stage, at_least
-from dplda.ledger import DatasetRecord, RunRecord
-from dplda.ledger.grants import Grant, Guarantee
+from dplda.budget import DatasetRecord, RunRecord
+from dplda.budget.events import PrivacyStatement, Stage, at_least
+from dplda.budget.grants import Grant, Guarantee
 from dplda.model import TopicModel
-from dplda.planning.forecast import units_needed
 from dplda.report import attack_bounds
 from dplda.report.pictures import percent, shown
+from dplda.runs.forecast import units_needed
 
 _SEVERAL = 2, 6  # documents of one person, for which the promise is told where documents are the units
 _PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists

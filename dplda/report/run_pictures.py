@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplda.accounting.events import PrivacyStatement
-from dplda.lda.estimates import Estimates
+from dplda.budget.events import PrivacyStatement
+from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.labels import group_labels
 from dplda.model.topic_groups import TopicTree, hellinger, topic_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dplda.ledger.comparisons import Comparison
+from dplda.budget.comparisons import Comparison
 from dplda.model import TopicModel
 from dplda.model.topic_model import VERDICTS
 from dplda.report.comparison_pictures import methods, winners

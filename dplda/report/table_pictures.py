@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dplda.accounting.events import at_least
+from dplda.budget.events import at_least
+from dplda.private.store.attributes import OTHER
 from dplda.report.charts import COLOURS, Chart
 from dplda.report.pictures import Cell, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
-from dplda.store.attributes import OTHER
-from dplda.tables.released_table import ReleasedTable, Tables
+from dplda.runs.released_table import ReleasedTable, Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import shown
-from dplda.tokenize.phrases import JOINER
+from dplda.text.phrases import JOINER
 
 _CARD_WORDS = 10  # maximum number of words listed for a topic
 

@@ -1,1 +1,1 @@
-"""Runs of `dplda.fit`, and charged queries of documents under released topics, from their request to their record."""
+"""Runs on a corpus, from their request to their record: fits, series, charged queries, and forecasts of all of them."""

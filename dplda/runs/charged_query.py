@@ -10,17 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
 
-from dplda.accounting.budget_plan import Share, calibrate
-from dplda.accounting.events import Event
-from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
-from dplda.corpus import Corpus
-from dplda.errors import DpldaWarning, InputError
-from dplda.ledger import Ledger, new_name
-from dplda.mechanisms.curator import Curator
+from dplda.base.config import ExecutionSettings, PrivacySettings
+from dplda.base.errors import DpldaWarning, InputError
+from dplda.base.progress import Progress
+from dplda.budget import Ledger, new_name
+from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.events import Event
+from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
-from dplda.progress import Progress
+from dplda.private.curator import Curator
+from dplda.private.statistics import Statistic
+from dplda.runs.corpus import Corpus
 from dplda.runs.recording import charged_run, statement
-from dplda.statistics import Statistic
 
 
 class Asked(TypedDict, total=False):

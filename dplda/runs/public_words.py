@@ -10,10 +10,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 
-from dplda.errors import DpldaWarning, InputError
-from dplda.prior_topics import PriorTopics
-from dplda.readers.reading_options import Tokenization
-from dplda.tokenize.listed_words import ListedWords, match_words
+from dplda.base.errors import DpldaWarning, InputError
+from dplda.model.prior_topics import PriorTopics
+from dplda.text.listed_words import ListedWords, match_words
+from dplda.text.reading_options import Tokenization
 
 _SHOWN, _LONGEST_SHOWN = 5, 40  # words of a message, and characters of each
 _MOST_OF_PRIOR = 0.9  # a prior with a smaller share of usable words was probably read with other settings

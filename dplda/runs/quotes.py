@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dplda.ledger import Ledger, Quote
+from dplda.budget import Ledger, Quote
 from dplda.runs.recording import Planned
 
 

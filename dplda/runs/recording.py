@@ -11,23 +11,23 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.accounting.accountant import Cost, cost, run_epsilon
-from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
-from dplda.config import ExecutionSettings, PrivacySettings
-from dplda.corpus import Corpus
-from dplda.errors import DpldaError, InputError, UnsupportedByData
-from dplda.execution.compilation import compiling
-from dplda.execution.engines import is_local, running_engine
-from dplda.ledger import Ledger, Reservation, RunRecord, Status
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.exact_gate import ExactGate
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
-from dplda.progress import NoProgress, Progress
-from dplda.software import software
-from dplda.statistics import Statistic
-from dplda.store.fingerprint import fingerprint
-from dplda.store.preparation import ById
-from dplda.store.sketches import Fingerprint
+from dplda.base.config import ExecutionSettings, PrivacySettings
+from dplda.base.errors import DpldaError, InputError, UnsupportedByData
+from dplda.base.progress import NoProgress, Progress
+from dplda.base.software import software
+from dplda.budget import Ledger, Reservation, RunRecord, Status
+from dplda.budget.accountant import Cost, cost, run_epsilon
+from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merged
+from dplda.budget.sketches import Fingerprint
+from dplda.private.curator import Curator
+from dplda.private.exact_gate import ExactGate
+from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.private.passes.compilation import compiling
+from dplda.private.passes.engines import is_local, running_engine
+from dplda.private.statistics import Statistic
+from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.preparation import ById
+from dplda.runs.corpus import Corpus
 
 
 class Planned(Protocol):

@@ -6,27 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dplda.accounting.budget_plan import calibrate, exact_events
-from dplda.accounting.events import Event
-from dplda.config import (
-    NO_NOISE,
-    ExecutionSettings,
-    FitSettings,
-    ModelSettings,
-    PrivacySettings,
-    VocabularySettings,
-)
-from dplda.corpus import Corpus
-from dplda.errors import InputError
-from dplda.lda.topic_count import most_topics
-from dplda.ledger import Ledger
+from dplda.base.config import NO_NOISE, ExecutionSettings, PrivacySettings
+from dplda.base.errors import InputError
+from dplda.budget import Ledger
+from dplda.budget.budget_plan import calibrate, exact_events
+from dplda.budget.events import Event
+from dplda.learning.placements import prior_start, registry
+from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
+from dplda.learning.topic_count import most_topics
+from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel
-from dplda.placements import prior_start, registry
-from dplda.prior_topics import PriorTopics
+from dplda.private.statistics import Statistic
+from dplda.runs.corpus import Corpus
 from dplda.runs.public_words import usable_seed_words, usable_words, warn_of_prior_words
 from dplda.runs.run_words import PublicFacts
 from dplda.runs.series import find_place
-from dplda.statistics import Statistic
 
 
 def requested(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dplda.accounting.events import Event
-from dplda.config import FitSettings
-from dplda.errors import UnsupportedByData
-from dplda.lda.vocabulary_size import frequency_limit, modelled_words
-from dplda.mechanisms.gate import Gate, WordFrequencies
-from dplda.placements.prior_start import explains
-from dplda.planning.required_budget import require_documents
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.events import Event
+from dplda.learning.placements.prior_start import explains
+from dplda.learning.settings import FitSettings
+from dplda.learning.vocabulary_size import frequency_limit, modelled_words
+from dplda.private.gate import Gate, WordFrequencies
+from dplda.runs.required_budget import require_documents
 
 _COMMON = 0.5  # share of the documents from which on a word indicates their language
 
@@ -117,7 +117,7 @@ def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]
     language = reading.get("language")
     if language is None:
         return
-    from dplda.tokenize.language_guess import mistaken_language
+    from dplda.text.language_guess import mistaken_language
 
     common = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > _COMMON]
     other = mistaken_language(common, language)

@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from dplda.config import DEFAULTS, RANGES
-from dplda.corpus import Corpus
-from dplda.errors import InputError
-from dplda.lda.recovery import Learned
-from dplda.ledger import Ledger, RunRecord
-from dplda.ledger.saved_models import load_run
+from dplda.base.config import RANGES
+from dplda.base.distributions import on_words
+from dplda.base.errors import InputError
+from dplda.base.matching import match_topics
+from dplda.budget import Ledger, RunRecord
+from dplda.learning.recovery import Learned
+from dplda.learning.settings import DEFAULTS
+from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_groups import SAME
 from dplda.model.topic_model import PER_TOPIC, TopicModel
-from dplda.numerics.distributions import on_words
-from dplda.numerics.matching import match_topics
-from dplda.prior_topics import PriorTopics
-from dplda.readers.reading_options import READING_FACTS
+from dplda.runs.corpus import Corpus
+from dplda.runs.saved_models import load_run
+from dplda.text.reading_options import READING_FACTS
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 

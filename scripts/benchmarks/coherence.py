@@ -14,9 +14,9 @@ import numpy as np
 import dplda
 from benchmarks.tables import Table
 from benchmarks.tabulate import posts_by_week
-from dplda.evaluation.public_corpora import Documents
-from dplda.evaluation.topic_evaluation import Evaluation
-from dplda.progress import NoProgress
+from dplda.base.progress import NoProgress
+from dplda.runs.evaluation import Evaluation
+from dplda.runs.public_corpora import Documents
 
 TOPICS = 10, 20
 _MEASURES = "NPMI", "C_v", "gain", "log perplexity"

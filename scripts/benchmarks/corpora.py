@@ -21,10 +21,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from dplda.corpus import CountStore, synthetic
-from dplda.datasets.synthetic import SHORTEST, draw_counts
-from dplda.readers.records import CountedDocuments, document_key
-from dplda.store.writer import StoreWriter
+from dplda.learning.synthetic import SHORTEST, draw_counts
+from dplda.private.store.writer import StoreWriter
+from dplda.runs.corpus import CountStore, synthetic
+from dplda.text.records import CountedDocuments, document_key
 
 N_WORDS, MOST_DOCUMENTS = 2000, 0.1
 LETTERS = r"(?u)\b[a-z][a-z']{2,}\b"

@@ -18,11 +18,11 @@ from benchmarks.corpora import stored_counts
 from benchmarks.kernels import clip_of, clipped_sum, kernels, mixed_topics, size_of, units_of
 from benchmarks.measuring import least
 from benchmarks.tables import Table
-from dplda.numerics.arrays import Gpu, find_gpu
-from dplda.numerics.clipping import BOUND
-from dplda.numerics.threads import thread_count
-from dplda.statistics import Contribution
-from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload
+from dplda.base.arrays import Gpu, find_gpu
+from dplda.base.threads import thread_count
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload
 
 STEPS = 1e-4 * BOUND  # lattice steps that a unit's sums may differ by
 MATRIX, COPIED = 8192, 1 << 30  # rows of the product, float32 of the copy

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PLAIN, WEIGHTED = 6, 8  # square and add, twice; scale; add the whole number; and two products with the weight
-DIGAMMA = 41  # of `dplda.statistics.expected_counts._exp_digamma`
+DIGAMMA = 41  # of `dplda.private.statistics.expected_counts._exp_digamma`
 NUMBER, SUM, ENTRY, DOCUMENT = 4, 16, 8, 24  # bytes: a float32, a sum read and written, and of the counts
 
 

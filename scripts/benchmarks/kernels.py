@@ -24,15 +24,15 @@ from benchmarks.corpora import names, planted_topics, stored_counts
 from benchmarks.kernel_costs import Cost, Size
 from benchmarks.measuring import least
 from benchmarks.tables import Table
-from dplda import statistics
-from dplda.numerics.loops import UNROLLED, aligned, padded
-from dplda.numerics.threads import one_blas_thread, run_ranges, split
-from dplda.placements.default import BACKGROUND
-from dplda.statistics import Contribution
-from dplda.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
-from dplda.statistics.unit_sums import UnitSums, flat_rows
-from dplda.statistics.word_votes import count_votes, word_hashes
-from dplda.store.units import UnitCounts
+from dplda.base.threads import one_blas_thread, run_ranges, split
+from dplda.learning.placements.default import BACKGROUND
+from dplda.private import statistics
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
+from dplda.private.statistics.loops import UNROLLED, aligned, padded
+from dplda.private.statistics.unit_sums import UnitSums, flat_rows
+from dplda.private.statistics.word_votes import count_votes, word_hashes
+from dplda.private.store.units import UnitCounts
 
 BLOCK = 5  # columns of the subspace beyond the topics; the core has the mean direction too
 PILOT = 400  # documents that tell how many fit into the seconds wanted

@@ -20,13 +20,13 @@ from benchmarks.kernels import kernels, steps_taken, sum_of
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.systems import dplda_topics
 from benchmarks.tables import Table
-from dplda.numerics.clipping import FAST
-from dplda.statistics import Contribution
-from dplda.statistics.core import CORE
-from dplda.statistics.expected_counts import EXPECTED_COUNTS
-from dplda.statistics.first_moment import FIRST_MOMENT
-from dplda.statistics.second_moment_times import SECOND_MOMENT_TIMES
-from dplda.statistics.third_moment import THIRD_MOMENT
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import FAST
+from dplda.private.statistics.core import CORE
+from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
+from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 
 def measure(source: Path, topics: int, repeats: int) -> None:

@@ -13,8 +13,8 @@ import dplda
 from benchmarks.measuring import CommandRun, run_command, timed
 from benchmarks.systems import popular_peers
 from benchmarks.tables import Table
-from dplda.evaluation.topic_quality import diversity, npmi
 from dplda.model.inference import counts_for
+from dplda.runs.topic_quality import diversity, npmi
 
 
 def measure(

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from dplda.config import PLACEMENTS
-from dplda.errors import DpldaError
+from dplda.base.config import PLACEMENTS
+from dplda.base.errors import DpldaError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

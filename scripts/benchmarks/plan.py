@@ -15,9 +15,9 @@ import dplda
 from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
-from dplda.config import FitSettings
-from dplda.planning import reference_corpora
-from dplda.planning.forecast import ForecastInputs
+from dplda.learning.settings import FitSettings
+from dplda.runs import reference_corpora
+from dplda.runs.forecast import ForecastInputs
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TOPICS = 20

@@ -15,15 +15,15 @@ from scipy import sparse
 
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.tables import Table
-from dplda.numerics.threads import one_blas_thread
-from dplda.spectral import (
+from dplda.base.threads import one_blas_thread
+from dplda.papers import (
     adaptive_power_iteration,
     clipped_power_iteration,
     noisy_power_method,
+    online_power_method,
     random_basis,
     streaming_power_method,
 )
-from dplda.tensor import online_power_method
 
 EPSILON, DELTA = 1.0, 1e-6
 

@@ -15,10 +15,10 @@ import dplda
 from benchmarks import corpora, systems
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
-from dplda.errors import NoisyTopicsWarning
-from dplda.evaluation.topic_quality import diversity, npmi
-from dplda.numerics.distributions import on_words
-from dplda.prior_topics import PriorTopics
+from dplda.base.distributions import on_words
+from dplda.base.errors import NoisyTopicsWarning
+from dplda.model.prior_topics import PriorTopics
+from dplda.runs.topic_quality import diversity, npmi
 
 PUBLIC_REVIEWS = 20_000  # reviews among the public text
 

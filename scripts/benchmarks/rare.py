@@ -24,10 +24,10 @@ from benchmarks.corpora import names
 from benchmarks.results import Record
 from benchmarks.tables import markdown
 from benchmarks.utility import DELTA
-from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
-from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.numerics.distributions import on_words
-from dplda.numerics.matching import match_topics
+from dplda.base.distributions import on_words
+from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
+from dplda.base.matching import match_topics
+from dplda.learning.synthetic import SHORTEST, draw_counts, synthetic
 
 WORDS, TOPICS, LENGTH, ALPHA0 = 2000, 10, 60, 1.0
 LAW: dict[str, Any] = {"concentration": 0.05, "zipf": 0.5}  # of topics: a mean cosine of 0.1, 90 effective words each

@@ -22,13 +22,13 @@ import pandas as pd
 
 from benchmarks.measuring import Run, in_turns, spread, timed
 from benchmarks.tables import Table
-from dplda.datasets.sample import sample_documents
+from dplda.runs.sample import sample_documents
 
 READ = """
 import sys, time
 from pathlib import Path
-from dplda.readers.columns import ReadOptions
-from dplda.readers.formats import open_source
+from dplda.text.columns import ReadOptions
+from dplda.text.formats import open_source
 start = time.perf_counter()
 source = open_source(Path(sys.argv[1]), ReadOptions("text", None, "customer"))
 print(sum(1 for _ in source.records()), time.perf_counter() - start)

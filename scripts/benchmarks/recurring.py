@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks import corpora
 from benchmarks.short import SUBJECT
 from benchmarks.tables import Table
-from dplda.corpus import Corpus
-from dplda.ledger.series_overlap import most_batches
-from dplda.store.fingerprint import fingerprint
-from dplda.store.sketches import Sketch
+from dplda.budget.series_overlap import most_batches
+from dplda.budget.sketches import Sketch
+from dplda.private.store.fingerprint import fingerprint
+from dplda.runs.corpus import Corpus
 
 KEY = bytes(32)
 SENTENCE = re.compile(r"(?<=[.!?])\s+")

@@ -26,8 +26,8 @@ import dplda
 from benchmarks.corpora import names, stored_counts
 from benchmarks.measuring import alone, process_status, timed
 from benchmarks.tables import Table
-from dplda.corpus import CountStore
-from dplda.mechanisms.noise import ExactNoise
+from dplda.private.noise import ExactNoise
+from dplda.runs.corpus import CountStore
 
 WARM = 4 * 16384  # documents of the fit that compiles in the workers: blocks enough for all
 

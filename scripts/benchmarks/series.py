@@ -13,10 +13,10 @@ from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
-from dplda.errors import NoisyTopicsWarning
-from dplda.evaluation.topic_quality import diversity, npmi
-from dplda.numerics.distributions import on_words
-from dplda.numerics.matching import match_topics
+from dplda.base.distributions import on_words
+from dplda.base.errors import NoisyTopicsWarning
+from dplda.base.matching import match_topics
+from dplda.runs.topic_quality import diversity, npmi
 
 N_TOPICS = 20
 

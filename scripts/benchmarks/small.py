@@ -12,13 +12,13 @@ import dplda
 from benchmarks import corpora
 from benchmarks.prior import posts_of
 from benchmarks.tables import Table
-from dplda.config import FitSettings
-from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.evaluation.topic_quality import npmi
-from dplda.lda.verdicts import CLEAR, NOISE, WEAK
+from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
+from dplda.learning.settings import FitSettings
+from dplda.learning.verdicts import CLEAR, NOISE, WEAK
 from dplda.model.inference import counts_for
-from dplda.planning.forecast import ForecastInputs
-from dplda.planning.reference_corpora import MANY_SUBJECTS
+from dplda.runs.forecast import ForecastInputs
+from dplda.runs.reference_corpora import MANY_SUBJECTS
+from dplda.runs.topic_quality import npmi
 
 POSTS, TOPICS = 2000, 10
 

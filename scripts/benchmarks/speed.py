@@ -15,7 +15,7 @@ from benchmarks.corpora import names, read_counts
 from benchmarks.measuring import alone, in_turns, median_cores, median_wall, peak_memory, timed
 from benchmarks.systems import dplda_model, popular_peers
 from benchmarks.tables import Table
-from dplda.corpus import synthetic
+from dplda.runs.corpus import synthetic
 
 SMALL = 100  # documents of a fit whose memory is that of libraries and compiled code
 ALLOWED = 200e6  # bytes beyond one and a half stores

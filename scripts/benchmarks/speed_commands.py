@@ -22,7 +22,7 @@ from benchmarks.options import (
     store_fit,
     topics_option,
 )
-from dplda.config import DEVICES
+from dplda.base.config import DEVICES
 
 
 @cli.command()

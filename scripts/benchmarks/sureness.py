@@ -20,10 +20,10 @@ from benchmarks import corpora
 from benchmarks.prior import Files, posts_of
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
-from dplda.corpus import synthetic
-from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.numerics.distributions import on_words
-from dplda.numerics.matching import match_topics
+from dplda.base.distributions import on_words
+from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
+from dplda.base.matching import match_topics
+from dplda.runs.corpus import synthetic
 
 EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
 REAL, FIRST = 0.6, 10

@@ -20,10 +20,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 import dplda
 from benchmarks.corpora import names
-from dplda.lda.recovery import Whitening, corrected_third_moment, to_topics
+from dplda.base.distributions import on_words
+from dplda.learning.recovery import Whitening, corrected_third_moment, to_topics
 from dplda.model import TopicModel
-from dplda.numerics.distributions import on_words
-from dplda.statistics.lda_moments import coefficients
+from dplda.private.statistics.lda_moments import coefficients
 
 SWEEPS, PASSES = 200, 5
 ROWS = 1000  # whose squares are held at once

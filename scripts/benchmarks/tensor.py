@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measuring import in_turns, median_cores, median_wall
 from benchmarks.tables import Table
-from dplda.tensor import robust_power_method, simultaneous_power_method
+from dplda.papers import robust_power_method, simultaneous_power_method
 
 STARTS, STEPS = 10, 30  # tensorly's defaults: ten starts, ten iterations of three steps each
 NEVER = -1.0  # no early stop, which tensorly does not have

@@ -12,8 +12,8 @@ import numpy as np
 import dplda
 from benchmarks.main_job import fit
 from benchmarks.tables import Table
-from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.distributions import on_words
+from dplda.base.distributions import on_words
+from dplda.runs.topic_quality import matched_error
 
 UNITS = {
     "document": ("--topics", "8"),

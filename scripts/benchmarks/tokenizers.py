@@ -9,11 +9,11 @@ import numpy as np
 
 import dplda
 from benchmarks.tables import Table
-from dplda.corpus import CountStore
-from dplda.errors import UnsupportedByData
-from dplda.evaluation.topic_quality import npmi
+from dplda.base.errors import UnsupportedByData
 from dplda.model.inference import counts_for
-from dplda.readers.reading_options import TOKENIZERS
+from dplda.runs.corpus import CountStore
+from dplda.runs.topic_quality import npmi
+from dplda.text.reading_options import TOKENIZERS
 
 
 def measure(

@@ -15,11 +15,11 @@ import spacy
 
 from benchmarks.measuring import in_turns, median_wall, spread
 from benchmarks.tables import Table
-from dplda.readers.columns import ReadOptions
-from dplda.readers.formats import open_source
-from dplda.readers.reading_options import TOKENIZERS, Tokenization
-from dplda.readers.records import CountSource, TextRecord
-from dplda.tokenize.pool import count_words
+from dplda.text.columns import ReadOptions
+from dplda.text.formats import open_source
+from dplda.text.pool import count_words
+from dplda.text.reading_options import TOKENIZERS, Tokenization
+from dplda.text.records import CountSource, TextRecord
 
 PEER = "spaCy `nlp.pipe`, one process, tokens only"
 

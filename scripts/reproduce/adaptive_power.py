@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.spectral import (
+from dplda.papers import (
     adaptive_power_iteration,
     analyze_gauss,
     clipped_power_iteration,

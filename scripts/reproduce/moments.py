@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.lda.recovery import corrected_second_moment, corrected_third_moment
-from dplda.placements import published_noise
-from dplda.statistics.coordinates import pairings
-from dplda.statistics.lda_moments import coefficients, population_moments
+from dplda.learning.placements import published_noise
+from dplda.learning.recovery import corrected_second_moment, corrected_third_moment
+from dplda.private.statistics.coordinates import pairings
+from dplda.private.statistics.lda_moments import coefficients, population_moments
 from reproduce.common import curve, exponent, finish, guide, panels, report, table
 
 ALPHA = np.array([0.4, 0.8])

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import hadamard
 
-from dplda.spectral import private_power_method, random_basis, streaming_power_method
+from dplda.papers import private_power_method, random_basis, streaming_power_method
 from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
 
 LAMBDA, NOISE = 1.5, 1.0

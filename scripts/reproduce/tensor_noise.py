@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.numerics.threads import one_blas_thread
-from dplda.tensor import Implicit, robust_power_method
-from dplda.tensor.implicit import implicit
+from dplda.base.threads import one_blas_thread
+from dplda.learning.implicit import implicit
+from dplda.papers import Implicit, robust_power_method
 from reproduce.common import curve, exponent, finish, panels, report, table
 
 VALUES = np.array([1.0, 0.75, 0.5])

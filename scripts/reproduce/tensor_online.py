@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.numerics.threads import one_blas_thread
-from dplda.tensor import online_power_method
+from dplda.base.threads import one_blas_thread
+from dplda.papers import online_power_method
 from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
 from reproduce.tensor_noise import transition
 

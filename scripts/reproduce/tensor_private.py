@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import hadamard
 
-from dplda.numerics.threads import one_blas_thread
-from dplda.spectral.calibration import calibrated_event
-from dplda.statistics.coordinates import unpack
-from dplda.tensor import Implicit, noisy_power_method, private_power_method
-from dplda.tensor.eigenpairs import PRODUCT, entry_scales
-from dplda.tensor.implicit import implicit
+from dplda.base.threads import one_blas_thread
+from dplda.learning.calibration import calibrated_event
+from dplda.learning.eigenpairs import PRODUCT, entry_scales
+from dplda.learning.implicit import implicit
+from dplda.papers import Implicit, noisy_tensor_power_method, private_tensor_power_method
+from dplda.private.statistics.coordinates import unpack
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition
 
@@ -78,7 +78,9 @@ def private_rates(d: int, sizes: Sizes, random: np.random.Generator) -> np.ndarr
     for _ in range(sizes.trials):
         T, v = planted(d, random)
         for i, epsilon in enumerate(sizes.epsilons):
-            found = private_power_method(T, 1, random, epsilon=epsilon, delta=DELTA, starts=STARTS, iterations=STEPS)
+            found = private_tensor_power_method(
+                T, 1, random, epsilon=epsilon, delta=DELTA, starts=STARTS, iterations=STEPS
+            )
             rates[i] += recovered(found.vectors, v)
     return rates / sizes.trials
 
@@ -104,7 +106,7 @@ def perturbed_rates(d: int, sizes: Sizes, random: np.random.Generator) -> np.nda
             def along(U: np.ndarray, T: Implicit = T, E: Implicit = E, std: float = std) -> np.ndarray:
                 return T.along(U) + std * E.along(U)
 
-            found = noisy_power_method(Implicit(along, d), 1, random, starts=STARTS, iterations=STEPS)
+            found = noisy_tensor_power_method(Implicit(along, d), 1, random, starts=STARTS, iterations=STEPS)
             rates[i] += recovered(found.vectors, v)
     return rates / sizes.trials
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
-from dplda.accounting.accountant import gaussian_delta, gaussian_epsilon
 from dplda.audit.bounds import Claim, _lower_bound, epsilon_shown, mu_shown, show, upper_limit
+from dplda.budget.accountant import gaussian_delta, gaussian_epsilon
 
 rates = st.floats(0.0, 1.0)
 

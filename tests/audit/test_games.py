@@ -12,10 +12,10 @@ from dplda.audit import catalogue
 from dplda.audit.bounds import show
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import play
-from dplda.config import PrivacySettings
-from dplda.errors import InputError
-from dplda.mechanisms.noise import SimulatedNoise
-from dplda.progress import NoProgress
+from dplda.base.config import PrivacySettings
+from dplda.base.errors import InputError
+from dplda.base.progress import NoProgress
+from dplda.private.noise import SimulatedNoise
 
 SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine", "start", "prior gain")
 OTHERS = sorted({game.name for game in mechanism_games(PrivacySettings())} - set(SUMS))

@@ -10,11 +10,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 
-from dplda.accounting.events import Event, PrivacyStatement
 from dplda.audit import membership
 from dplda.audit.attack_picture import attack_chart
 from dplda.audit.membership import OFFLINE, ONLINE, detected, detection, interval, log_likelihoods, outcomes, scores
-from dplda.errors import InputError
+from dplda.base.errors import InputError
+from dplda.budget.events import Event, PrivacyStatement
 
 
 def gaussian(mu: float, epsilon: float = 8.0) -> PrivacyStatement:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.audit import poisoning
 from benchmarks.audit.poisoning import ALL_WORDS, FIRST, NAME, SECOND, Released
-from dplda.accounting.accountant import gaussian_budget
+from dplda.budget.accountant import gaussian_budget
 
 
 @pytest.mark.parametrize("poison", poisoning.POISONS)

@@ -15,8 +15,8 @@ from benchmarks.audit.broken import noise_halved
 from benchmarks.testers import divergences, measure, odds, one_run, peers
 from benchmarks.testers.cells import Cell
 from dplda.audit.games import NoNoise
-from dplda.config import PrivacySettings
-from dplda.mechanisms.noise import SimulatedNoise
+from dplda.base.config import PrivacySettings
+from dplda.private.noise import SimulatedNoise
 
 EIGHT = PrivacySettings(epsilon=8.0)
 

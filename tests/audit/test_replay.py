@@ -11,15 +11,15 @@ from full_helpers import full_after
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda import statistics
-from dplda.accounting.accountant import gaussian_delta
-from dplda.accounting.events import Event
 from dplda.audit import catalogue
 from dplda.audit.catalogue import mechanism_games, other_neighbours, placement_game
 from dplda.audit.replay import Check, Violation, replay
 from dplda.audit.replay import _delta as composed_delta
-from dplda.config import ADJACENCIES, PrivacySettings
-from dplda.errors import UnsupportedByData
+from dplda.base.config import ADJACENCIES, PrivacySettings
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.accountant import gaussian_delta
+from dplda.budget.events import Event
+from dplda.private import statistics
 
 UNTIGHT = {"vocabulary, unknown words"}  # its loss is a failure probability
 

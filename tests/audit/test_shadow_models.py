@@ -24,9 +24,9 @@ from dplda.audit.shadow_models import (
     settings_of,
     train,
 )
-from dplda.corpus import synthetic
-from dplda.errors import InputError, UnsupportedByData
-from dplda.progress import NoProgress
+from dplda.base.errors import InputError, UnsupportedByData
+from dplda.base.progress import NoProgress
+from dplda.runs.corpus import synthetic
 
 QUIET = NoProgress()
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dplda.accounting.events import Event
+from dplda.base.config import PrivacySettings
+from dplda.budget import Ledger
+from dplda.budget.events import Event
+from dplda.budget.sketches import Fingerprint
 from dplda.cli.main import main
-from dplda.config import PrivacySettings
-from dplda.ledger import Ledger
 from dplda.model import TopicModel
-from dplda.store.sketches import Fingerprint
 
 EVENTS = (Event(stage="size", noise_multiplier=10.0), Event(stage="M1 clip", mechanism="pure", epsilon=0.1))
 

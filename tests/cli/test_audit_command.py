@@ -15,8 +15,8 @@ from dplda.audit.bounds import Claim, Shown
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Finding
 from dplda.audit.replay import Check, Replay, Violation
+from dplda.base.config import PrivacySettings
 from dplda.cli import audit_command as audit
-from dplda.config import PrivacySettings
 
 QUICK = ("audit", "--placement", "config4", "--simulate", "--runs", 100)
 LONGER = ("audit", "--placement", "config2", "--simulate", "--runs", 1500)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from dplda.base.progress import Progress
+from dplda.budget.comparisons import Cell
 from dplda.cli.console import following, following_grid
-from dplda.ledger.comparisons import Cell
-from dplda.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dplda.accounting.events import Event
-from dplda.config import DEFAULT_GRANT, PrivacySettings
-from dplda.ledger import Ledger
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
+from dplda.budget import Ledger
+from dplda.budget.events import Event
 
 
 def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dplda.corpus import read_corpus
-from dplda.tokenize.language_guess import guess_language
+from dplda.runs.corpus import read_corpus
+from dplda.text.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"

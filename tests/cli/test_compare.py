@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import pytest
 from scipy import sparse
 
-from dplda.accounting.accountant import cost
+from dplda.base.config import PLACEMENTS
+from dplda.base.errors import UnsupportedByData
+from dplda.budget import Ledger
+from dplda.budget.accountant import cost
 from dplda.cli.compare_command import compare
 from dplda.cli.main import main
-from dplda.config import PLACEMENTS
-from dplda.corpus import synthetic
-from dplda.errors import UnsupportedByData
-from dplda.evaluation import grid as grid_module
-from dplda.ledger import Ledger
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.runs import grid as grid_module
+from dplda.runs.corpus import synthetic
 
 SMALL = ("--epsilons", "0.5,1", "--placements", "default")
 PLANTED = ("--synthetic", "3000,12,2,30", *SMALL)

@@ -4,9 +4,9 @@ import gzip
 import json
 from pathlib import Path
 
-from dplda.corpus import CountStore
-from dplda.ledger import Ledger
-from dplda.store.fingerprint import _stored
+from dplda.budget import Ledger
+from dplda.private.store.fingerprint import _stored
+from dplda.runs.corpus import CountStore
 
 
 def test_sample_writes_readable_documents(dplda, home: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from handmade import make_model
 
-import dplda.corpus
-from dplda.errors import BudgetRefused, InputError, UnsupportedByData
-from dplda.ledger import Ledger
+import dplda.runs.corpus
+from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.budget import Ledger
 from dplda.model import TopicModel, load
 
 NOTE = "17 documents contributed nothing"
@@ -48,8 +48,8 @@ class Recorder:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "dplda.api", SimpleNamespace(fit=recorder.learn))
-    monkeypatch.setattr(dplda.corpus, "read_corpus", recorder.open, raising=False)
+    monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(fit=recorder.learn))
+    monkeypatch.setattr(dplda.runs.corpus, "read_corpus", recorder.open, raising=False)
     return recorder
 
 

@@ -10,9 +10,8 @@ import pytest
 from full_helpers import full_after
 from placement_lists import ALWAYS_ANSWERS, DENSE, EVERY, OF_THE_PAPER
 
-from dplda.accounting import accountant
-from dplda.corpus import Corpus, synthetic
-from dplda.ledger import Ledger
+from dplda.budget import Ledger, accountant
+from dplda.runs.corpus import Corpus, synthetic
 
 WORDS = [f"w{i}" for i in range(30)]
 

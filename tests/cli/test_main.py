@@ -8,9 +8,9 @@ import warnings
 import click
 import pytest
 
+from dplda.base.errors import BudgetRefused, DpldaWarning, GateError, InputError, LedgerError, UnsupportedByData
 from dplda.cli.main import _BROKEN_PIPE, cli, main
 from dplda.cli.options import GroupedCommand
-from dplda.errors import BudgetRefused, DpldaWarning, GateError, InputError, LedgerError, UnsupportedByData
 
 
 @pytest.fixture

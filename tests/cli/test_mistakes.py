@@ -11,7 +11,7 @@ import pytest
 from full_helpers import full_after
 
 import dplda as package
-from dplda.accounting.accountant import cost
+from dplda.budget.accountant import cost
 
 _WORDS = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(400)]
 _HOPELESS = "too few at epsilon"
@@ -112,7 +112,7 @@ def test_a_dry_run_refuses_public_words_as_the_run_would(
     assert expected in answer.err
 
 
-@pytest.mark.filterwarnings("default::dplda.errors.DpldaWarning")
+@pytest.mark.filterwarnings("default::dplda.base.errors.DpldaWarning")
 def test_a_dry_run_tells_how_many_words_of_a_list_can_occur(
     dplda, mistakes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from dplda.corpus import synthetic
+from dplda.runs.corpus import synthetic
 
 WORDS = [f"word{letter}" for letter in "abcdefghijklmnopqrst"]
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from handmade import make_model
 
-from dplda.report.papers import PAPERS
+from dplda.audit.compliance_forms import PAPERS
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.config import FitSettings
+from dplda.learning.settings import FitSettings
 
 
 def test_defaults_are_those_of_a_fit(dplda) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import dplda
-from dplda import priors
+from dplda.base.progress import NoProgress
+from dplda.budget import Ledger
 from dplda.cli.options import find_prior
-from dplda.ledger import Ledger
-from dplda.progress import NoProgress
+from dplda.runs import priors
 
 FIT = ("--topics", 4, "--epsilon", 1, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dplda.accounting.events import Event
-from dplda.config import PrivacySettings
-from dplda.ledger import Ledger
-from dplda.store.sketches import Fingerprint
+from dplda.base.config import PrivacySettings
+from dplda.budget import Ledger
+from dplda.budget.events import Event
+from dplda.budget.sketches import Fingerprint
 
 
 def test_an_empty_ledger_says_how_to_start(dplda) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.ledger import Ledger
+from dplda.budget import Ledger
 
 FIT = (
     "--epsilon",

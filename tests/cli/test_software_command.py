@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dplda.accounting.events import Event
-from dplda.config import PrivacySettings
-from dplda.ledger import Ledger
+from dplda.base.config import PrivacySettings
+from dplda.base.software import code_digest, software
+from dplda.budget import Ledger
+from dplda.budget.events import Event
 from dplda.model import TopicModel
-from dplda.software import code_digest, software
 
 
 def reserve(parameters: dict[str, object]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from dplda.ledger import Ledger
+from dplda.budget import Ledger
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 

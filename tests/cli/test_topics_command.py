@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dplda.config import PrivacySettings
-from dplda.ledger import Ledger
+from dplda.base.config import PrivacySettings
+from dplda.budget import Ledger
 from dplda.model import TopicModel
 
 

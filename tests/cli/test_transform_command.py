@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import dplda.corpus
-from dplda import corpus as dplda_corpus
+import dplda.runs.corpus
 from dplda.model import TopicModel
+from dplda.runs import corpus as dplda_corpus
 
 
 class Store:
@@ -36,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         given.update(options)
         return SimpleNamespace(open=lambda progress: Store(), notes=["1 document had no known word"])
 
-    monkeypatch.setattr(dplda.corpus, "read_corpus", read_corpus, raising=False)
+    monkeypatch.setattr(dplda.runs.corpus, "read_corpus", read_corpus, raising=False)
     return given
 
 

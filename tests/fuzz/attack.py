@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
 from rich.table import Table
 
-from dplda.errors import DpldaError
+from dplda.base.errors import DpldaError
 from fuzz.targets import TARGETS, Target
 
 SHOWN = 300  # characters of an input that made an exception escape

@@ -15,16 +15,16 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 import dplda
-from dplda.accounting import accountant
-from dplda.accounting.events import Event, PrivacyStatement
-from dplda.config import FitSettings, PrivacySettings
-from dplda.ledger import Ledger
-from dplda.ledger.ledger import _GRANT_RANGES
+from dplda.base.config import PrivacySettings
+from dplda.budget import Ledger, accountant
+from dplda.budget.events import Event, PrivacyStatement
+from dplda.budget.ledger import _GRANT_RANGES
+from dplda.budget.sketches import Fingerprint
+from dplda.learning.settings import FitSettings
 from dplda.model import TopicModel
-from dplda.readers.formats import FORMATS
-from dplda.readers.word_lists import read_word_list
-from dplda.store.fingerprint import fingerprint
-from dplda.store.sketches import Fingerprint
+from dplda.private.store.fingerprint import fingerprint
+from dplda.text.formats import FORMATS
+from dplda.text.word_lists import read_word_list
 from fuzz.commands import COMMAND_LINES, run_command
 from fuzz.malformed import SAMPLES, any_json, any_number, changed, file_contents
 
@@ -184,7 +184,7 @@ def _ledger_calls(given: list[tuple[str, dict[str, Any]]], folder: Path) -> str:
                 run = ledger.reserve(**plan, privacy=privacy, events=events, sound=True)
                 run.bind(Fingerprint("f"))
                 run.abandon("failed", "")
-        except dplda.errors.DpldaError:
+        except dplda.base.errors.DpldaError:
             refused += 1
     assert ledger.verify().ok
     return REFUSED if refused == len(given) else ACCEPTED

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from full_helpers import full_after
 
-from dplda.errors import InputError
-from dplda.readers.formats import FORMATS
+from dplda.base.errors import InputError
+from dplda.text.formats import FORMATS
 from fuzz.attack import attack
 from fuzz.malformed import SAMPLES
 from fuzz.targets import TARGETS, Target

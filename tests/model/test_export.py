@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import EXPORTERS, TopicModel, export
 from dplda.model.exporters import csv_text
 

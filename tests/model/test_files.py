@@ -14,7 +14,7 @@ from handmade import make_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.model_files import _ARRAY_FILE, _RESERVED, TEXT_FILE, reserve_space, write_atomically
 

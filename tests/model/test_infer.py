@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import psi
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.fold_in import _digamma
 from dplda.model.inference import _CHUNK, posterior_mean
-from dplda.numerics.fold_in import _digamma
 
 
 @settings(deadline=None)  # the first call compiles

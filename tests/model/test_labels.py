@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from handmade import make_model
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import labels, model_files
 from dplda.model.labels import Label, LabelServer
 from dplda.model.topic_groups import merged

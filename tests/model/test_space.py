@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model.model_files import _RESERVED, release_space, reserve_space
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model.topic_groups import hellinger, merged, merged_words, topic_tree
 
 

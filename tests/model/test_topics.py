@@ -8,7 +8,7 @@ import pytest
 from handmade import make_model
 from scipy import sparse
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 
 

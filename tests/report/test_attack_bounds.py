@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.accounting.accountant import capacity, run_epsilon
-from dplda.accounting.events import EXACT, PURE, Event, PrivacyStatement
+from dplda.budget.accountant import capacity, run_epsilon
+from dplda.budget.events import EXACT, PURE, Event, PrivacyStatement
 from dplda.report import attack_bounds
 
 epsilons = st.floats(0.01, 8)

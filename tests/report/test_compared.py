@@ -5,7 +5,7 @@ import math
 import pytest
 from report_data import comparison, outcome
 
-from dplda.ledger import Status
+from dplda.budget import Status
 from dplda.report import comparison_pictures as compared
 from dplda.report.comparison_pictures import _MEASURES, Method, _Point
 

@@ -11,11 +11,11 @@ import yaml
 from registry_schema import complaints, fields, filled
 from report_data import all_runs, run_model, with_parameters
 
-from dplda.errors import InputError
-from dplda.report.answers import QUESTIONS, Answers
-from dplda.report.deployments_registry import ASKED, registry_entry
+from dplda.audit.answers import QUESTIONS, Answers
+from dplda.audit.compliance_forms import write_paper
+from dplda.audit.deployments_registry import ASKED, registry_entry
+from dplda.base.errors import InputError
 from dplda.report.facts import TITLES, Facts
-from dplda.report.papers import write_paper
 
 SPECIAL: dict[str, Any] = {
     "sector": "Healthcare",

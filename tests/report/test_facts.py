@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from report_data import HOSTILE, all_runs, run_model, with_parameters
 
-from dplda.accounting.accountant import capacity, gaussian_epsilon, zcdp
-from dplda.accounting.events import Event
-from dplda.ledger.grants import Basis, Guarantee
+from dplda.budget.accountant import capacity, gaussian_epsilon, zcdp
+from dplda.budget.events import Event
+from dplda.budget.grants import Basis, Guarantee
 from dplda.report.facts import TITLES, Facts
 
 PRIOR = {"source": "public corpus forum", "declared_public": True}

@@ -14,13 +14,13 @@ from handmade import make_model
 from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model
 
 import dplda
-from dplda.corpus import synthetic
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
 from dplda.report.attack_bounds import belief_at_most
 from dplda.report.page import _render
 from dplda.report.promise import _PRIORS
+from dplda.runs.corpus import synthetic
 
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
 

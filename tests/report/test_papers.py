@@ -12,12 +12,12 @@ from handmade import make_model
 from report_data import HOSTILE, all_runs, run_model, with_parameters
 from test_documentation import ROOT, commands, options_of
 
+from dplda.audit.answers import QUESTIONS, Answers
+from dplda.audit.checklist import POINTS, State, counts, judged
+from dplda.audit.compliance_forms import PAPERS, write_paper
+from dplda.budget.grants import Basis, Guarantee
 from dplda.cli.main import cli
-from dplda.ledger.grants import Basis, Guarantee
-from dplda.report.answers import QUESTIONS, Answers
-from dplda.report.checklist import POINTS, State, counts, judged
 from dplda.report.facts import TITLES, Facts
-from dplda.report.papers import PAPERS, write_paper
 
 MARKDOWN = ("checklist", "assessment")
 SPECIAL = {"publication_date": "2026-03-31", "authors": ["One", "Two"]}

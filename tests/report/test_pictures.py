@@ -18,8 +18,8 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
-from dplda.accounting.events import EXACT, Event
-from dplda.lda.estimates import Estimates
+from dplda.budget.events import EXACT, Event
+from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
 from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures

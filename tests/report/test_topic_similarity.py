@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import comparison_of_runs as topic_similarity
 

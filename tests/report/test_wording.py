@@ -11,7 +11,7 @@ import pytest
 from handmade import make_model
 from report_data import HOSTILE, run_model
 
-from dplda.errors import InputError
+from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.page import _cards, _render
 from dplda.report.wording import _CARD_WORDS, Wording, shown_topics

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.errors import DpldaWarning, InputError
-from dplda.prior_topics import PriorTopics
+from dplda.base.errors import DpldaWarning, InputError
+from dplda.model.prior_topics import PriorTopics
 
 LISTED = ["Apple", "apple", "banana", "e-mail", "the", "new_york", "cherry", "date", "42", "x", "Fig"]
 TOLD = (

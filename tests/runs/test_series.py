@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.corpus import synthetic
-from dplda.errors import InputError, UnsupportedByData
-from dplda.estimator import PrivateLDA
-from dplda.lda.recovery import Learned
-from dplda.ledger import Ledger
-from dplda.prior_topics import PriorTopics
+from dplda.base.errors import InputError, UnsupportedByData
+from dplda.budget import Ledger
+from dplda.learning.recovery import Learned
+from dplda.model.prior_topics import PriorTopics
+from dplda.runs.corpus import synthetic
+from dplda.runs.estimator import PrivateLDA
 from dplda.runs.series import batches, numbered
 
 COUNTS, PLANTED, _ = synthetic(3000, 200, 4, mean_length=60, seed=4)
@@ -50,11 +50,11 @@ def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(led
 
 def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger, tmp_path, monkeypatch):
     ledger.grant("s", unbounded=True)
-    monkeypatch.setattr("dplda.planning.required_budget._LEAST_SIGNAL", 1e9)
+    monkeypatch.setattr("dplda.runs.required_budget._LEAST_SIGNAL", 1e9)
     with pytest.raises(UnsupportedByData, match="too few at epsilon 3 to learn topics"):
         fitted(0, ledger, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.planning.required_budget._LEAST_SIGNAL", 0.0)
+        patch.setattr("dplda.runs.required_budget._LEAST_SIGNAL", 0.0)
         first = fitted(0, ledger, tmp_path)
     second = fitted(1, ledger, tmp_path)
     assert second.parameters["prior"]["source"] == f"run {first.parameters['run']}"

@@ -15,7 +15,7 @@ from full_helpers import full_after
 
 from benchmarks import commands, options, rare, recovery, systems, utility, variational
 from benchmarks.audit import poisoning
-from dplda.placements import registry
+from dplda.learning.placements import registry
 from reproduce.commands import cli as reproductions
 
 ROOT = Path(__file__).resolve().parents[2]

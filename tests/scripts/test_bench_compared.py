@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from benchmarks import compared
-from dplda.ledger import Status
+from dplda.budget import Status
 
 PARAMETERS = {"topics": 3, "delta": 1e-6, "adjacency": "add-remove"}
 

@@ -12,11 +12,11 @@ from scipy import sparse
 from benchmarks import kernel_costs, kernels
 from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
-from dplda import statistics
-from dplda.numerics.clipping import BOUND
-from dplda.statistics import Contribution
-from dplda.statistics.expected_counts import _exp_digamma
-from dplda.store.units import UnitCounts
+from dplda.private import statistics
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.expected_counts import _exp_digamma
+from dplda.private.store.units import UnitCounts
 
 D, P, R = 7, 3, 2
 Document = tuple[list[int], list[int]]  # words and counts

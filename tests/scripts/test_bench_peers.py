@@ -10,11 +10,11 @@ from benchmarks import recovery, scale
 from benchmarks.corpora import write_store
 from benchmarks.kernels import clipped_sum, units_of
 from benchmarks.systems import tensorly_topics, whitened_third
-from dplda import statistics
-from dplda.corpus import synthetic
-from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.clipping import BOUND
-from dplda.statistics.coordinates import unpack
+from dplda.private import statistics
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.coordinates import unpack
+from dplda.runs.corpus import synthetic
+from dplda.runs.topic_quality import matched_error
 
 
 def test_peer_has_the_same_third_moment() -> None:

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.special import digamma
 
 from benchmarks import variational as baseline
-from dplda.corpus import synthetic
-from dplda.evaluation.topic_quality import matched_error
+from dplda.runs.corpus import synthetic
+from dplda.runs.topic_quality import matched_error
 
 CLIP = 5.0
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import draw_placements
-from dplda.config import PLACEMENTS
-from dplda.placements import registry
+from dplda.base.config import PLACEMENTS
+from dplda.learning.placements import registry
 from draw_placements import BOX, GRAPHS, HEIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"

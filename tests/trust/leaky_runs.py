@@ -24,24 +24,24 @@ from typing import Any
 from canaries import SECRET, write_corpora
 
 import dplda.cli.fit_command
-import dplda.readers.text_lines
 import dplda.report
 import dplda.runs.recording
-import dplda.tokenize.pool
+import dplda.text.pool
+import dplda.text.text_lines
+from dplda.budget import Ledger, Reservation
 from dplda.cli.main import main
-from dplda.ledger import Ledger, Reservation
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model import EXPORTERS, TopicModel
-from dplda.store.count_store import CountStore
-from dplda.store.fingerprint import Fingerprinter
-from dplda.store.partial_store import PartialStore
-from dplda.store.writer import StoreWriter
-from dplda.tokenize.counting import WordCounter
-from dplda.tokenize.tokenizers import SpacyTokens
+from dplda.private.curator import Curator
+from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.fingerprint import Fingerprinter
+from dplda.private.store.partial_store import PartialStore
+from dplda.private.store.writer import StoreWriter
+from dplda.text.counting import WordCounter
+from dplda.text.tokenizers import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    (dplda.readers.text_lines, "_parse_line"),
+    (dplda.text.text_lines, "_parse_line"),
     (Ledger, "reserve"),
     (SpacyTokens, "words"),
     (WordCounter, "count"),
@@ -163,8 +163,8 @@ def _limiting(size: int) -> Callable[[], None]:
 
 def _small_chunks() -> None:
     """Count words in processes of their own, one of which dies over a document."""
-    dplda.tokenize.pool._CHUNK_DOCUMENTS = 40
-    dplda.tokenize.pool._count_here = _dying  # type: ignore[assignment]
+    dplda.text.pool._CHUNK_DOCUMENTS = 40
+    dplda.text.pool._count_here = _dying  # type: ignore[assignment]
 
 
 def _dying(texts: list[str]) -> None:

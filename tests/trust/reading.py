@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import dplda
-from dplda.errors import DpldaError
-from dplda.store.count_store import CountStore
+from dplda.base.errors import DpldaError
+from dplda.private.store.count_store import CountStore
 
 
 def peak() -> float:
@@ -24,7 +24,7 @@ def peak() -> float:
 def main(corpus: Path, store: Path, options: dict[str, str]) -> dict[str, object]:
     """Read `corpus` into `store`."""
     if corpus.suffix != ".npz":  # which has no text
-        from dplda.tokenize.tokenizers import SpacyTokens
+        from dplda.text.tokenizers import SpacyTokens
 
         SpacyTokens().words("warm")
     before, since = peak(), time.monotonic()

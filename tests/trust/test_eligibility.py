@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 from placement_lists import EVERY
 
 import dplda
-import dplda.statistics as released
+import dplda.private.statistics as released
+from dplda.base.errors import BudgetRefused, UnsupportedByData
+from dplda.budget import Ledger
 from dplda.cli.main import main
-from dplda.corpus import Corpus, synthetic
-from dplda.errors import BudgetRefused, UnsupportedByData
-from dplda.execution.passes import LocalPasses
-from dplda.ledger import Ledger
-from dplda.mechanisms.curator import Curator
-from dplda.statistics import Contribution, Statistic
-from dplda.statistics.document_completion import document_completion
-from dplda.statistics.third_moment_products import has_products
-from dplda.statistics.topic_proportions import table_proportions
-from dplda.statistics.word_pairs import pair_totals, word_pairs
-from dplda.store.attributes import Attribute, Axis, TableRows
-from dplda.store.fingerprint import fingerprint
+from dplda.private.curator import Curator
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics import Contribution, Statistic
+from dplda.private.statistics.document_completion import document_completion
+from dplda.private.statistics.third_moment_products import has_products
+from dplda.private.statistics.topic_proportions import table_proportions
+from dplda.private.statistics.word_pairs import pair_totals, word_pairs
+from dplda.private.store.attributes import Attribute, Axis, TableRows
+from dplda.private.store.fingerprint import fingerprint
+from dplda.runs.corpus import Corpus, synthetic
 
 KEY = b"k" * 32
 D = 10
@@ -128,7 +128,8 @@ def exact(source: Corpus, n_ranges: int | None = None) -> dict[str, Any]:
 
 def test_every_statistic_of_the_package_is_tried() -> None:
     modules = [
-        importlib.import_module(f"dplda.statistics.{found.name}") for found in pkgutil.iter_modules(released.__path__)
+        importlib.import_module(f"dplda.private.statistics.{found.name}")
+        for found in pkgutil.iter_modules(released.__path__)
     ]
     statistics = {value for module in modules for value in vars(module).values() if isinstance(value, Statistic)}
     assert {contribution.statistic for contribution in CONTRIBUTIONS.values()} == statistics

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import dplda
+from dplda.base.errors import InputError
 from dplda.cli.main import main
-from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.exporters import csv_text
 from dplda.model.model_files import _ARRAY_FILE, TEXT_FILE
-from dplda.readers.counted_files import _chunked, _WordNames
-from dplda.store.shards import shard_name
+from dplda.private.store.shards import shard_name
+from dplda.text.counted_files import _chunked, _WordNames
 
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
@@ -135,7 +135,7 @@ def test_long_documents_at_the_beginning_are_not_all_held_to_learn_the_columns(t
 def test_counts_and_tables_that_unpack_to_far_more_than_their_size_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("dplda.readers.compression._UNPACKED", 2**20)
+    monkeypatch.setattr("dplda.text.compression._UNPACKED", 2**20)
     head = b"%%MatrixMarket matrix coordinate integer general\n3 3 3\n" if "mtx" in name else b""
     (tmp_path / name).write_bytes(gzip.compress(head + b"1 1 1\n" * 2**22))
     with pytest.raises(InputError, match="unpacks to more than 256 times its size"):
@@ -143,7 +143,7 @@ def test_counts_and_tables_that_unpack_to_far_more_than_their_size_are_refused(
 
 
 def test_long_lines_of_pairs_are_counted_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dplda.readers.counted_files._CHUNK_ENTRIES", 10)
+    monkeypatch.setattr("dplda.text.counted_files._CHUNK_ENTRIES", 10)
     documents = ((ordinal, [(word, 1) for word in range(6)]) for ordinal in range(7))
     assert [len(chunk.ids) for chunk in _chunked(documents, _WordNames(None, first=0))] == [2, 2, 2, 1]
 

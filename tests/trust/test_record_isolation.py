@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from writers import SURROGATES, WRITERS, Row
 
 from dplda.cli.main import main
-from dplda.readers.columns import ReadOptions
-from dplda.readers.formats import open_source
-from dplda.readers.records import Defect, TextRecord, TextSource, unit_key
-from dplda.store.count_store import CountStore
-from dplda.tokenize.counting import WordCounter
-from dplda.tokenize.tokenizers import fast_tokens
+from dplda.private.store.count_store import CountStore
+from dplda.text.columns import ReadOptions
+from dplda.text.counting import WordCounter
+from dplda.text.formats import open_source
+from dplda.text.records import Defect, TextRecord, TextSource, unit_key
+from dplda.text.tokenizers import fast_tokens
 
 MARKS = ['"', ",", "\t", "\r", "\n", "\r\n", "\0", "\\", "'", ";", "\x1a", "\ufeff", "\u2028", "\x85", "\x0b"]
 CHARACTERS = st.characters(exclude_categories=["Cs"])

@@ -22,12 +22,12 @@ from neighbours import Silence, moves, read
 from placement_lists import ALWAYS_ANSWERS
 
 import dplda
+from dplda.base.errors import UnsupportedByData
 from dplda.cli.main import main
-from dplda.corpus import Corpus
-from dplda.errors import UnsupportedByData
-from dplda.execution.passes import LocalPasses
-from dplda.mechanisms.noise import SimulatedNoise
-from dplda.numerics.clipping import BOUND
+from dplda.private.noise import SimulatedNoise
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics.clipping import BOUND
+from dplda.runs.corpus import Corpus
 
 WORDS = [f"word{i:02d}" for i in range(24)]
 LETTERS = ["".join(pair) for pair in zip("abcdefghijklmnopqrstuvwx", "bcdefghijklmnopqrstuvwxy", strict=True)]

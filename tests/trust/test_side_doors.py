@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from canaries import COMMON, MARK, documents, holds_canary
 
-from dplda.api import Request
 from dplda.cli.main import main
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.private.curator import Curator
+from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.runs.fitting import Request
 
 SCRIPT = Path(__file__).with_name("leaky_runs.py")
 OUTCOMES = {
@@ -196,7 +196,9 @@ def people(seed: int, number: int) -> bytes:
 
 @pytest.mark.parametrize(("epsilon", "status", "few"), [("2", 0, 1e3), ("2", 0, 0.0), ("0.01", 4, 1e3)])
 def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkeypatch, epsilon, status, few) -> None:
-    monkeypatch.setattr("dplda.placements.from_pairs._FEW", few)  # topics are learned from pairs, or from moments
+    monkeypatch.setattr(
+        "dplda.learning.placements.from_pairs._FEW", few
+    )  # topics are learned from pairs, or from moments
     tape: list[Any] = []
     first = shown(tmp_path / "one", people(0, 900), tape, capsys, epsilon, play=False)
     assert first[0][0] == status

@@ -19,16 +19,16 @@ from scipy import sparse
 from sklearn.base import clone
 
 import dplda
-from dplda.accounting.accountant import capacity
-from dplda.accounting.events import Event
+from dplda.base.config import PrivacySettings
+from dplda.base.errors import BudgetRefused, InputError
+from dplda.budget import Ledger
+from dplda.budget.accountant import capacity
+from dplda.budget.events import Event
+from dplda.budget.sketches import Fingerprint
 from dplda.cli.main import main
-from dplda.config import PrivacySettings
-from dplda.corpus import Corpus
-from dplda.errors import BudgetRefused, InputError
-from dplda.ledger import Ledger
-from dplda.readers.counted_files import whole_counts
-from dplda.store.fingerprint import fingerprint
-from dplda.store.sketches import Fingerprint
+from dplda.private.store.fingerprint import fingerprint
+from dplda.runs.corpus import Corpus
+from dplda.text.counted_files import whole_counts
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = capacity(10.0, 1e-5).mu_squared

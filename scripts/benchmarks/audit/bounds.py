@@ -18,8 +18,8 @@ from dplda.audit import catalogue
 from dplda.audit.bounds import show
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Finding, Game, noise_of, play
-from dplda.config import ADJACENCIES, PrivacySettings
-from dplda.progress import NoProgress
+from dplda.base.config import ADJACENCIES, PrivacySettings
+from dplda.base.progress import NoProgress
 
 RUNS = {1.0: 10_000, 8.0: 3_000}  # of a mechanism, on either corpus
 PLACEMENT_RUNS = 300

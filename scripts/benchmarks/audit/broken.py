@@ -10,13 +10,13 @@ import numpy as np
 
 from dplda.audit import catalogue
 from dplda.audit.games import Game
-from dplda.config import PrivacySettings
-from dplda.execution.passes import Passes
-from dplda.mechanisms import curator
-from dplda.mechanisms.noise import SimulatedNoise
-from dplda.mechanisms.partition_selection import selection_threshold
-from dplda.numerics.clipping import BOUND
-from dplda.statistics import Contribution
+from dplda.base.config import PrivacySettings
+from dplda.private import curator
+from dplda.private.noise import SimulatedNoise
+from dplda.private.partition_selection import selection_threshold
+from dplda.private.passes.passes import Passes
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import BOUND
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
 

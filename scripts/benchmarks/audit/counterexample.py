@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.accounting.events import Event
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours, NoNoise
-from dplda.config import FitSettings
-from dplda.execution.passes import LocalPasses
-from dplda.mechanisms.exact_gate import ExactGate
-from dplda.mechanisms.gate import Release, WordFrequencies
+from dplda.budget.events import Event
+from dplda.learning.settings import FitSettings
+from dplda.private.exact_gate import ExactGate
+from dplda.private.gate import Release, WordFrequencies
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics import Contribution
 from dplda.runs.request import Request
-from dplda.statistics import Contribution
 
 WORDS = ("first", "second", "third")
 TOPICS, LENGTH = 2, 3

@@ -26,11 +26,11 @@ from benchmarks.corpora import names
 from benchmarks.results import Record
 from benchmarks.systems import dplda_model, tomotopy_topics
 from benchmarks.tables import markdown
-from dplda.accounting.accountant import gaussian_budget
 from dplda.audit.membership import log_likelihoods
-from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
-from dplda.errors import NoisyTopicsWarning
-from dplda.numerics.distributions import on_words
+from dplda.base.distributions import on_words
+from dplda.base.errors import NoisyTopicsWarning
+from dplda.budget.accountant import gaussian_budget
+from dplda.learning.synthetic import SHORTEST, draw_counts, synthetic
 
 DOCUMENTS, WORDS, PLANTED, TOPICS, LENGTH = 1000, 500, 8, 10, 40
 NAME, FIRST, SECOND = WORDS, WORDS + 1, WORDS + 2  # columns of the target's name and of both attributes

@@ -18,25 +18,24 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.audit.broken import clip_not_applied, game_of, replacement_forgotten
-from dplda import statistics
-from dplda.accounting import budget_plan
-from dplda.accounting.accountant import cost
-from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.audit import games
 from dplda.audit.games import Game, Neighbours
 from dplda.audit.replay import Check
-from dplda.execution.passes import LocalPasses, Passes
-from dplda.lda.refinement import Refined, variational_rounds
-from dplda.mechanisms import curator
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.gate import Release, WordFrequencies
-from dplda.numerics.clipping import BOUND
-from dplda.placements import default
-from dplda.statistics import Contribution
-from dplda.statistics.third_moment import THIRD_MOMENT
-from dplda.statistics.topic_proportions import LIKELIHOOD_GAIN
-from dplda.store.count_store import CountStore
-from dplda.store.units import UnitCounts
+from dplda.budget import budget_plan
+from dplda.budget.accountant import cost
+from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
+from dplda.learning.placements import default
+from dplda.learning.refinement import Refined, variational_rounds
+from dplda.private import curator, statistics
+from dplda.private.curator import Curator
+from dplda.private.gate import Release, WordFrequencies
+from dplda.private.passes.passes import LocalPasses, Passes
+from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.third_moment import THIRD_MOMENT
+from dplda.private.statistics.topic_proportions import LIKELIHOOD_GAIN
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.units import UnitCounts
 
 EPSILON = 8.0
 _PARTS = 3

@@ -21,12 +21,12 @@ from benchmarks.audit.broken import clip_not_applied, mechanism, noise_halved, r
 from benchmarks.results import Record
 from benchmarks.testers import peers
 from benchmarks.testers.cells import Cell
-from dplda.accounting.accountant import gaussian_delta
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Game
-from dplda.config import PrivacySettings
-from dplda.mechanisms.noise import SimulatedNoise
-from dplda.progress import NoProgress
+from dplda.base.config import PrivacySettings
+from dplda.base.progress import NoProgress
+from dplda.budget.accountant import gaussian_delta
+from dplda.private.noise import SimulatedNoise
 
 EPSILON = 8.0  # budget of each mechanism, from which its mu follows
 TESTED_AT = 0.1  # epsilon at which delta is tested

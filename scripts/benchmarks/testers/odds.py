@@ -18,12 +18,12 @@ from dp_accounting.pld import privacy_loss_distribution
 from benchmarks.results import Record
 from benchmarks.testers import peers
 from benchmarks.testers.cells import Cell
-from dplda.accounting.accountant import FAILURE_SHARE, run_epsilon
-from dplda.accounting.budget_plan import calibrate
-from dplda.accounting.events import PrivacyStatement, merged
 from dplda.audit.bounds import epsilon_shown, mu_shown
-from dplda.config import FitSettings, ModelSettings
-from dplda.placements.registry import PRIVATE, find
+from dplda.budget.accountant import FAILURE_SHARE, run_epsilon
+from dplda.budget.budget_plan import calibrate
+from dplda.budget.events import PrivacyStatement, merged
+from dplda.learning.placements.registry import PRIVATE, find
+from dplda.learning.settings import FitSettings, ModelSettings
 from dplda.report import attack_bounds
 
 TESTER = "risk curves"

@@ -17,23 +17,24 @@ from scipy import sparse
 
 from benchmarks.systems import dplda_topics
 from benchmarks.testers import peers
-from dplda import statistics
-from dplda.accounting.budget_plan import Share, calibrate
-from dplda.accounting.events import Event
 from dplda.audit.games import Attacker, Game, NoNoise, one_core
-from dplda.config import NO_NOISE, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
-from dplda.corpus import Corpus, synthetic
-from dplda.execution.passes import LocalPasses
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.gate import Release, WordFrequencies
-from dplda.mechanisms.noise import Noise
-from dplda.placements.stages import word_shares
-from dplda.progress import NoProgress
+from dplda.base.config import NO_NOISE, PrivacySettings
+from dplda.base.progress import NoProgress
+from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.events import Event
+from dplda.learning.placements.stages import word_shares
+from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
+from dplda.private import statistics
+from dplda.private.curator import Curator
+from dplda.private.gate import Release, WordFrequencies
+from dplda.private.noise import Noise
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics import Contribution
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.units import UnitCounts
+from dplda.runs.corpus import Corpus, synthetic
 from dplda.runs.request import Request
 from dplda.runs.run_words import find_words
-from dplda.statistics import Contribution
-from dplda.store.count_store import CountStore
-from dplda.store.units import UnitCounts
 
 LEVEL = 0.05  # each bound is too large with at most this probability
 REPEATED = 50  # count of a canary's own word: its norm is then beyond every clipping norm

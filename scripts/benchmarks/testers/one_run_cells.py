@@ -15,8 +15,8 @@ from benchmarks.testers.cells import Cell
 from benchmarks.testers.one_run import Trial, WholeRun
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Game, NoNoise
-from dplda.config import PrivacySettings
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.base.config import PrivacySettings
+from dplda.private.noise import ExactNoise, SimulatedNoise
 
 TESTER = "audit in one run"
 EPSILONS = (8.0, 4.0, 1.0)

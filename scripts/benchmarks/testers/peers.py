@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from dplda.errors import DpldaError
+from dplda.base.errors import DpldaError
 
 INSTALL = {
     "jax_privacy": "pip install --no-deps --target PEERS jax_privacy",

@@ -1,1 +1,0 @@
-"""Accounting: planned events, the plan of a run's budget, and composition."""

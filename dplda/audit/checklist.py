@@ -1,0 +1,342 @@
+"""The points of NIST SP 800-226 (*Evaluating Differential Privacy Guarantees*, 2025), and how a run meets each.
+
+The points follow the pyramid of the guideline: its section 2 (parameters and unit), 3 (algorithms, utility, bias) and 4
+(query and trust models, side channels, security, data collection), each with the pitfalls that it calls hazards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dplda.audit.answers import Answers
+from dplda.report.facts import Facts
+from dplda.report.pictures import number
+
+_STRONG = 1.0  # largest epsilon that the guideline calls strong in most cases
+_SUSPICIOUS = 1e-5  # delta from which on it calls a guarantee suspicious
+
+
+class State(StrEnum):
+    """The state of a point: met by the run, partly met, not met, left to the deployer, or answered by the deployer."""
+
+    MET = "met"
+    PARTLY = "partly met"
+    NOT_MET = "not met"
+    OPEN = "for the deployer to answer"
+    ANSWERED = "answered by the deployer"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the guideline.
+
+    It says what the guideline `wants`, which `facts` of a run are about it, where dplda shows them (`shown`), and which
+    questions it `asks` the deployer. `judge` decides whether the run meets the point; without it, only the deployer can
+    say.
+    """
+
+    section: int
+    title: str
+    wants: str
+    facts: Sequence[str]
+    shown: str
+    asks: Sequence[str] = ()
+    judge: Callable[[Facts], tuple[State, str]] | None = None
+
+    def state(self, facts: Facts, answers: Answers) -> tuple[State, str]:
+        """The state of the point, and why."""
+        state, why = (State.OPEN, "") if self.judge is None else self.judge(facts)
+        answered = self.asks and not answers.missing(self.asks)
+        return (State.ANSWERED if state == State.OPEN and answered else state), why
+
+
+def _met(why: str) -> Callable[[Facts], tuple[State, str]]:
+    return lambda facts: (State.MET, why)
+
+
+def _epsilon(facts: Facts) -> tuple[State, str]:
+    quoted = facts.quoted
+    told = f"Epsilon to quote: {number(quoted.epsilon)} ({quoted.covers})."
+    if quoted.epsilon <= _STRONG:
+        return State.MET, f"{told} The guideline calls up to 1 strong in most cases."
+    return State.OPEN, f"{told} It is above 1, where the guideline wants reasons."
+
+
+def _delta(facts: Facts) -> tuple[State, str]:
+    delta, failures, units = facts.quoted.delta, facts.failures, facts.documents
+    if not units or units < 1:
+        return State.OPEN, f"Delta is {delta:g}; the number of {facts.unit.many} is not known here."
+    bound = 1 / units**2
+    told = f"Delta is {delta:g}; 1/n^2 is {number(bound)} for the released n of {units:,} {facts.unit.many}."
+    if delta <= bound:
+        return State.MET, told
+    if failures <= bound and delta <= _SUSPICIOUS:
+        return State.PARTLY, (
+            f"{told} Delta is larger, but comes from converting Gaussian noise, which does not fail outright; only "
+            f"failure probabilities of {number(failures)} in all could, and they are below 1/n^2."
+        )
+    return State.NOT_MET, f"{told} Delta is larger."
+
+
+def _unit(facts: Facts) -> tuple[State, str]:
+    if facts.unit.defined:
+        return State.MET, "The unit is a person, or whatever the column names, with all documents."
+    return State.OPEN, "The unit is one document: say whether anybody wrote more than one."
+
+
+def _neighbours(facts: Facts) -> tuple[State, str]:
+    if facts.replaced:
+        return State.PARTLY, f"The number of {facts.unit.many} is not protected under replacement."
+    return State.MET, f"The number of {facts.unit.many} is protected, too: it is released with noise."
+
+
+def _budget(facts: Facts) -> tuple[State, str]:
+    if facts.together is None:
+        return State.NOT_MET, "No ledger knew the run. Write this paper with the ledger that recorded it."
+    if facts.together.guarantee.holds and not facts.together.unknown:
+        return (
+            State.MET,
+            "A total for all runs under this name was in force before the first, and what they spent stays within it.",
+        )
+    return State.NOT_MET, "No total that was fixed before the first run holds for all runs under this name."
+
+
+def _others(facts: Facts) -> tuple[State, str]:
+    return State.OPEN, "What dplda did not release is not covered by any of its numbers."
+
+
+POINTS = (
+    Point(
+        2,
+        "Privacy parameter epsilon",
+        "Epsilon is small, and its choice is justified; large values may protect nobody.",
+        ("strength", "total"),
+        "report: summary, and How sure an attacker may become; `dplda runs show`; docs/choosing-epsilon.md",
+        ("epsilon_choice",),
+        _epsilon,
+    ),
+    Point(
+        2,
+        "Privacy parameter delta",
+        "Delta is far below one over the number of people, best below its square, so that no complete failure is to be "
+        "expected.",
+        (),
+        "report: Privacy; docs/privacy.md, section 4",
+        (),
+        _delta,
+    ),
+    Point(
+        2,
+        "Variants of differential privacy",
+        "All parameters of the original variant are reported, so that others can convert them.",
+        ("composition",),
+        "report: What auditors ask; `dplda runs show --json` lists every event",
+        (),
+        _met("Rho, mu, epsilon, delta and every event are reported."),
+    ),
+    Point(
+        2,
+        "Unit of privacy",
+        "The unit is a person with all contributions unless there are reasons; smaller units may protect nobody.",
+        ("protected",),
+        "report: summary, and What is covered; docs/people.md",
+        ("collection", "epsilon_choice"),
+        _unit,
+    ),
+    Point(
+        2,
+        "Bounded or unbounded neighbours",
+        "It is said whether neighbours differ by one unit added or replaced; the first also protects their number.",
+        ("neighbours", "domain"),
+        "report: How sure an attacker may become; docs/privacy.md, section 0",
+        (),
+        _neighbours,
+    ),
+    Point(
+        2,
+        "Composition and budget",
+        "There is an upper bound on the loss of all analyses of the data together.",
+        ("total", "duration"),
+        "report: summary; `dplda budget show`; docs/ledger.md",
+        ("later_runs",),
+        _budget,
+    ),
+    Point(
+        2,
+        "Comparing guarantees",
+        "Guarantees are compared at the same unit, delta and variant only.",
+        ("against",),
+        "report: What auditors ask; docs/choosing-epsilon.md",
+        (),
+        _met("Unit, neighbours, epsilon, delta and rho are told together."),
+    ),
+    Point(
+        2,
+        "Mixing with other releases",
+        "Other releases about the same people, private or not, are taken into account.",
+        ("others",),
+        "report: What is covered; `dplda runs`; docs/threat-model.md",
+        ("other_releases",),
+        _others,
+    ),
+    Point(
+        2,
+        "Auditing and empirical measures",
+        "Attacks and audits supplement proofs and do not replace them.",
+        ("verify",),
+        "docs/audit.md, docs/privacy.md",
+        (),
+        _met("Mechanisms are proved, and attacked besides; an audit can refute a claim and never prove it."),
+    ),
+    Point(
+        3,
+        "Algorithms and correctness",
+        "Mechanisms and their sensitivities are stated and proved, and come from well-tested libraries.",
+        ("mechanisms", "implementation"),
+        "report: budget by stage; docs/privacy.md, sections 2 to 5; `dplda software`",
+        (),
+        _met(
+            "Every release is listed with its noise; noise and numerical accounting come from OpenDP and dp_accounting."
+        ),
+    ),
+    Point(
+        3,
+        "Bounding contributions",
+        "What a unit can contribute is bounded, and bounds are not read off the data.",
+        ("reading",),
+        "docs/privacy.md, sections 2 and 2.1",
+        (),
+        _met("Every contribution is bounded; a bound that depends on the documents is chosen privately and charged."),
+    ),
+    Point(
+        3,
+        "Utility and accuracy",
+        "The error is measured, and is acceptable for the use.",
+        (),
+        "report: verdicts of topics, signal over noise; `dplda tabulate` for intervals; `dplda evaluate`; `dplda plan`",
+        ("accuracy",),
+    ),
+    Point(
+        3,
+        "Systemic bias",
+        "Noise harms small groups more than large ones; readers know, and it is acceptable.",
+        ("rare",),
+        "report: summary; docs/how-much-text.md",
+        ("small_groups",),
+    ),
+    Point(
+        3,
+        "Human bias",
+        "Readers know how to read noisy numbers.",
+        (),
+        "report: verdicts and explanations beside each picture; docs/reading-a-report.md",
+        (),
+        _met("Each topic says how sure it is, shares have intervals where a table has them, and no count is negative."),
+    ),
+    Point(
+        3,
+        "Statistical bias",
+        "Post-processing that biases numbers is named.",
+        ("post_processing",),
+        "report: What auditors ask",
+        (),
+        _met("Named below."),
+    ),
+    Point(
+        3,
+        "Machine learning",
+        "A model that is learned privately memorises no record; public data may help and are named.",
+        ("chosen",),
+        "report: What is covered; docs/privacy.md, sections 3 and 9.9; docs/audit.md",
+        (),
+        _met(
+            "All releases of the training are charged; what was given as public is named among what is not protected."
+        ),
+    ),
+    Point(
+        3,
+        "Unstructured data",
+        "In text it is hard to say whose data a document holds; the unit must still be meaningful.",
+        ("unprotected",),
+        "report: What is covered; docs/people.md",
+        ("data_subjects",),
+    ),
+    Point(
+        4,
+        "Query model",
+        "Queries are fixed beforehand, or a budget guards an interactive system.",
+        ("data",),
+        "`dplda fit --dry-run`; docs/ledger.md",
+        (),
+        _met("Releases are planned before the data are read; readers receive files and cannot query."),
+    ),
+    Point(
+        4,
+        "Trust model",
+        "It is said who must be trusted, and it fits the real world.",
+        ("trust", "actors"),
+        "report: What auditors ask; docs/threat-model.md",
+        ("trust", "audience"),
+    ),
+    Point(
+        4,
+        "Side channels: floating-point numbers",
+        "Noise and sums do not leak through the rounding of floating-point numbers.",
+        (),
+        "docs/privacy.md, section 5",
+        (),
+        _met("Sums are exact integers, and noise is drawn from exact discrete distributions."),
+    ),
+    Point(
+        4,
+        "Side channels: time, errors, backend",
+        "Times, error messages and the machine below leak nothing to those who are not trusted.",
+        ("side_channels",),
+        "docs/privacy.md, section 9.6; docs/threat-model.md",
+        (),
+        _met("Only the curator can see them."),
+    ),
+    Point(
+        4,
+        "Tuning of hyperparameters",
+        "Settings were chosen without the data, or within the budget.",
+        ("tuning",),
+        "report: What auditors ask; `dplda runs`",
+        ("preparation", "settings_choice"),
+    ),
+    Point(
+        4,
+        "Data security and access control",
+        "Raw data are secured: a breach of them undoes any guarantee.",
+        (),
+        "docs/threat-model.md, local files",
+        ("raw_data",),
+    ),
+    Point(
+        4,
+        "Data collection exposure",
+        "No more is collected and kept than the purpose needs.",
+        (),
+        "nowhere: dplda reads what exists",
+        ("purpose", "necessity", "retention"),
+    ),
+)
+SECTIONS = {
+    2: "The guarantee (top of the pyramid)",
+    3: "Algorithms, utility and bias (middle)",
+    4: "Deployment (base)",
+}
+ASKED = tuple(dict.fromkeys(name for point in POINTS for name in point.asks))
+
+
+def judged(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
+    """Each point with its state and the reason for this state."""
+    return [(point, *point.state(facts, answers)) for point in POINTS]
+
+
+def counts(points: Sequence[tuple[Point, State, str]]) -> dict[str, int]:
+    """The number of points in each state that occurs."""
+    states = [state for _, state, _ in points]
+    return {str(state): states.count(state) for state in State if state in states}

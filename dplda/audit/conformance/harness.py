@@ -1,0 +1,295 @@
+"""Tools for the rules: ledgers in new folders, helper processes, and processes that are killed at a chosen moment."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from dplda.audit.conformance.interface import (
+    DATASET,
+    EPSILON,
+    BudgetLedger,
+    Factory,
+    Feature,
+    Measure,
+    Request,
+    delta_of,
+    share_of_budget,
+)
+
+_SIZES = (
+    8.2,
+    4.8,
+    2.8,
+    1.65,
+    0.97,
+    0.57,
+    0.34,
+    0.2,
+    0.12,
+    0.07,
+)  # shares of the budget, each less than 1.8 times the next
+_SECONDS = 60.0  # how long another process may take
+_STORAGE_CALLS = frozenset(
+    {
+        *("write", "writelines", "flush", "fsync", "fdatasync", "truncate", "ftruncate", "close"),
+        *("replace", "rename", "link", "unlink", "remove"),
+        *("execute", "executemany", "executescript", "commit", "send", "sendall"),
+    }
+)
+
+
+class Broken(Exception):
+    """The ledger breaks the rule; the message says how."""
+
+
+class NotApplicable(Exception):
+    """The rule says nothing about this ledger or this system; the message says why."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a ledger lives: its `folder`, and the folder `outside` for what it keeps elsewhere."""
+
+    folder: Path
+    outside: Path
+
+
+class Harness:
+    """Opens ledgers of `factory` in new folders under `root`, and makes requests by their share of the budget."""
+
+    def __init__(self, factory: Factory, root: Path) -> None:
+        self.factory = factory
+        self._root = root
+        self._places = 0
+
+    @contextmanager
+    def open(self, place: Place) -> Iterator[BudgetLedger]:
+        """The ledger in `place`, closed at the end if it can be."""
+        ledger = self.factory(place.folder, place.outside)
+        try:
+            yield ledger
+        finally:
+            getattr(ledger, "close", lambda: None)()
+
+    def empty_place(self) -> Place:
+        """Two new folders."""
+        self._places += 1
+        place = Place(self._root / str(self._places) / "ledger", self._root / str(self._places) / "outside")
+        for folder in (place.folder, place.outside):
+            folder.mkdir(parents=True)
+        return place
+
+    def new_place(self) -> Place:
+        """A new ledger with the grant."""
+        place = self.empty_place()
+        with self.open(place) as ledger:
+            self.grant(ledger)
+        return place
+
+    def copy_of(self, place: Place) -> Place:
+        """A copy of both folders."""
+        copy = self.empty_place()
+        restore(place.folder, copy.folder)
+        restore(place.outside, copy.outside)
+        return copy
+
+    def grant(self, ledger: BudgetLedger, dataset: str = DATASET, share: float = 1.0) -> None:
+        """Grant `share` of `EPSILON`, the epsilon that every test uses."""
+        ledger.grant(dataset, share * EPSILON, delta_of(self.measure))
+
+    @cached_property
+    def measure(self) -> Measure:
+        """How this ledger states costs."""
+        with self.open(self.empty_place()) as ledger:
+            return ledger.measure
+
+    @cached_property
+    def features(self) -> frozenset[Feature]:
+        """The optional features of this ledger."""
+        with self.open(self.empty_place()) as ledger:
+            return frozenset(ledger.features)
+
+    def need(self, feature: Feature, absent: str) -> None:
+        """Raise `NotApplicable` with the message `absent` if the ledger lacks `feature`."""
+        if feature not in self.features:
+            raise NotApplicable(absent)
+
+    @cached_property
+    def size(self) -> float:
+        """The largest of the shares `_SIZES` of the budget that a new ledger admits.
+
+        The next larger one, less than 1.8 times as large, was refused, so that a second release of this size does not
+        fit. A ledger may keep a limit below its grant. Raises `Broken` if it admits no share that could be tested with.
+        """
+        for share in _SIZES:
+            with self.open(self.new_place()) as ledger:
+                if admits(ledger, self.request(share)):
+                    return share
+        raise Broken(f"a new ledger refused a release that costs {_SIZES[-1]:.0%} of its grant, and every larger one")
+
+    def request(self, *shares: float, **changes: Any) -> Request:
+        """A request with releases that cost these shares of the budget."""
+        return replace(Request(costs=tuple(share_of_budget(share, self.measure) for share in shares)), **changes)
+
+    def plan(self) -> Request:
+        """A request of two releases: the first takes most of the budget, the second little.
+
+        Once the first is charged, a request of `size` no longer fits.
+        """
+        return self.request(0.8 * self.size, 0.01 * self.size)
+
+    def holds_another(self, place: Place) -> bool:
+        """Whether the ledger in `place`, reopened, admits a further request of `size`. An exception counts as no."""
+        try:
+            with self.open(place) as ledger:
+                return admits(ledger, self.request(self.size), (Exception,))
+        except Exception:
+            return False
+
+    def start(self, task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
+        """Run `task(connection, *arguments)` in another process. Returns our end of the connection."""
+        context = _context(self.factory.__module__)
+        ours, theirs = context.Pipe()
+        process = context.Process(target=task, args=(theirs, *arguments), daemon=True)
+        process.start()
+        theirs.close()
+        return process, ours
+
+    def result(self, task: Callable[..., None], *arguments: Any) -> Any:
+        """The last message of `task` in another process; None if it sent none, for example because it was killed.
+
+        Raises `Broken` if the process does not end within a minute.
+        """
+        return _last_of(*self.start(task, *arguments))
+
+    def race(self, task: Callable[..., None], *arguments: Any, processes: int, rounds: int) -> list[Any]:
+        """The last message of each of several processes that run `task` and begin each round at the same moment."""
+        started = [self.start(task, *arguments) for _ in range(processes)]
+        for _ in range(rounds):
+            for _, connection in started:
+                received(connection)
+            for _, connection in started:
+                connection.send("go")
+        return [_last_of(process, connection) for process, connection in started]
+
+
+def _context(module: str) -> ForkServerContext | SpawnContext:
+    """How processes are started: where possible, from one that has imported `module` already."""
+    if os.name != "posix":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", __name__, module])
+    return context
+
+
+def _last_of(process: BaseProcess, connection: Connection) -> Any:
+    last = None
+    try:
+        while True:
+            last = received(connection)
+    except EOFError:  # it has ended
+        return last
+    finally:
+        connection.close()
+        process.kill()
+        process.join()
+
+
+def received(connection: Connection) -> Any:
+    """The next message of another process.
+
+    Raises `EOFError` if the process has ended, and `Broken` if it sends nothing for a minute.
+    """
+    if not connection.poll(_SECONDS):
+        raise Broken(f"a process did nothing for {_SECONDS:g} seconds")
+    return connection.recv()
+
+
+def wait_for_others(connection: Connection) -> None:
+    """In a process that `Harness.race` started: wait for the start of the next round."""
+    connection.send("ready")
+    connection.recv()
+
+
+def admits(ledger: BudgetLedger, request: Request, refusals: tuple[type[Exception], ...] = ()) -> bool:
+    """Whether all releases of `request` can be reserved and charged. The run stays open.
+
+    Refusals of the ledger itself and exceptions in `refusals` count as no; other exceptions are raised.
+    """
+    try:
+        handle = ledger.reserve(request)
+        for position in range(len(request.costs)):
+            handle.charge(position)
+    except (*ledger.refusals, *refusals):
+        return False
+    return True
+
+
+def succeeds(call: Callable[..., object], *arguments: Any) -> bool:
+    """Whether the call returns.
+
+    Any exception counts as a failure, since a caller who releases after an exception does so knowingly.
+    """
+    try:
+        call(*arguments)
+    except Exception:
+        return False
+    return True
+
+
+def restore(copy: Path, folder: Path) -> None:
+    """Make `folder` hold what `copy` holds, and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(copy, folder)
+
+
+class StorageCalls:
+    """Context manager that records each call that writes to a file or a database, when it begins and when it ends.
+
+    `moments` lists these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed (SIGKILL)
+    at the moment of this number.
+    """
+
+    def __init__(self, kill_at: int | None = None) -> None:
+        self.moments: list[tuple[str, str]] = []
+        self._kill_at = kill_at
+
+    def __enter__(self) -> StorageCalls:
+        self._before = sys.getprofile()
+        sys.setprofile(self._watch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self._before)
+
+    def _watch(self, frame: FrameType, event: str, called: Any) -> None:
+        if event in ("c_call", "c_return", "c_exception") and called.__name__ in _STORAGE_CALLS:
+            if len(self.moments) == self._kill_at:
+                kill()
+            self.moments.append((event, called.__name__))
+
+
+def kill() -> None:
+    """End this process at once, without any clean-up."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def spread(number: int, most: int) -> Sequence[int]:
+    """At most `most` numbers below `number`, evenly spaced, including the first and the last."""
+    if number <= most:
+        return range(number)
+    return sorted({round(i * (number - 1) / (most - 1)) for i in range(most)})

@@ -1,0 +1,1 @@
+"""What every other package uses: settings, errors, progress, arrays, threads and compiled code."""

@@ -1,0 +1,41 @@
+"""Word lists and probability distributions over them, for topics from any source: checks, and moving to other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dplda.base.errors import InputError
+
+_TOLERANCE = 1e-6  # within which probabilities sum to 1
+
+
+def frozen(values: Any) -> NDArray[np.float64]:
+    """A read-only float64 copy."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def check_simplex(name: str, values: NDArray[np.float64]) -> None:
+    """Raise `InputError` unless every row of `values` is a distribution to `_TOLERANCE`."""
+    sums = values.sum(axis=-1)
+    if not np.all(np.isfinite(values)) or values.min() < 0 or np.any(np.abs(sums - 1) > _TOLERANCE):
+        raise InputError(f"{name} must be finite, nonnegative and sum to 1.")
+
+
+def check_words(name: str, words: Sequence[Any]) -> None:
+    """Raise `InputError` unless `words` are distinct, non-empty strings."""
+    if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
+        raise InputError(f"{name} must be distinct, non-empty words.")
+
+
+def on_words(topics: NDArray[np.float64], words: Sequence[str], wanted: Sequence[str]) -> NDArray[np.float64]:
+    """Reorder the columns of `topics` from `words` to `wanted`; words not in `words` get zeros."""
+    place = {word: index for index, word in enumerate(words)}
+    columns = [place.get(word, -1) for word in wanted]
+    padded = np.column_stack([topics, np.zeros(len(topics))])
+    return np.asarray(padded[:, columns])

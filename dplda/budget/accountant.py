@@ -1,0 +1,162 @@
+"""Composition of events: exact within a run, by a Gaussian-DP filter across runs.
+
+Within a run all events are fixed beforehand, so that Gaussian composition is valid and tight, also if outputs decide
+which query spends which Gaussian event (docs/privacy.md, section 4.2). If some events are pure, the numerical
+composition of dp_accounting is valid and tight. Neither is valid across runs whose parameters depend on earlier outputs
+(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the sum of squared GDP
+parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
+summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the Renyi filter at every
+order at once, converted to epsilon without loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any
+
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from dplda.budget.events import EXACT, PURE, Event, merged
+
+# The share of every delta that is kept for failure probabilities of single stages (T7's threshold). Runs and grants
+# convert their Gaussian part at the rest, so that one run that requests a whole grant fits it exactly.
+FAILURE_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A charge to a filter, or its capacity: a sum of squared GDP parameters and a sum of failure probabilities."""
+
+    mu_squared: float
+    delta: float
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.mu_squared + other.mu_squared, self.delta + other.delta)
+
+    def less(self, part: Cost) -> Cost:
+        """This total without a finite `part` of it."""
+        return Cost(max(0.0, self.mu_squared - part.mu_squared), max(0.0, self.delta - part.delta))
+
+    def fits(self, capacity: Cost) -> bool:
+        """Whether this total stays within `capacity` in both sums."""
+        return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
+
+    def share_of(self, capacity: Cost) -> float:
+        """The share of a finite `capacity` that this total takes: the larger of its shares of the two sums."""
+        return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
+
+
+NOTHING = Cost(0.0, 0.0)
+
+
+def cost(events: Iterable[Event]) -> Cost:
+    """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them has no noise.
+
+    A Gaussian event of multiplier s is 1/s-GDP. A pure epsilon-DP test is mu-GDP with
+    mu = 2 Phi^-1(e^eps / (1 + e^eps)).
+    """
+    total = NOTHING
+    for event in events:
+        if event.mechanism == EXACT:
+            mu = math.inf
+        elif event.mechanism == PURE:
+            mu = -2 * float(ndtri(1 / (1 + math.exp(event.epsilon or 0.0))))
+        else:
+            mu = 1 / (event.noise_multiplier or 0.0)
+        total += Cost(event.count * mu * mu, event.count * event.delta)
+    return total
+
+
+def zcdp(events: Iterable[Event]) -> float:
+    """rho of `events` under zero-concentrated DP, up to their failure probabilities (docs/privacy.md, section 4.1).
+
+    A Gaussian event of multiplier s, discrete or not, is 1 / (2 s^2)-zCDP (Bun and Steinke 2016, Proposition 1.6;
+    Canonne, Kamath and Steinke 2020, Theorem 4). A pure epsilon-DP test is epsilon^2 / 2-zCDP (Bun and Steinke 2016,
+    Proposition 1.4). The result is infinite if an event has no noise.
+    """
+    total = 0.0
+    for event in events:
+        if event.mechanism == EXACT:
+            return math.inf
+        each = event.epsilon or 0.0 if event.mechanism == PURE else 1 / (event.noise_multiplier or 0.0)
+        total += event.count * each * each / 2
+    return total
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """delta of a mu-GDP mechanism at epsilon (Balle and Wang 2018, Theorem 8)."""
+    if mu == 0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon (nats) for which a mu-GDP mechanism is (epsilon, `delta`)-private."""
+    if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    if math.isinf(mu) or delta <= 0:
+        return math.inf
+    high = 1.0
+    while gaussian_delta(mu, high) > delta:
+        high *= 2
+    return float(brentq(lambda eps: gaussian_delta(mu, eps) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def capacity(epsilon: float, delta: float) -> Cost:
+    """The filter's capacity for a grant of (epsilon, delta), rounded down.
+
+    `FAILURE_SHARE` * delta is for failure probabilities; mu is the largest for which mu-GDP implies (epsilon, (1 -
+    `FAILURE_SHARE`) delta)-DP.
+    """
+    kept = FAILURE_SHARE * delta
+    low, high = 1e-9, 1.0
+    while gaussian_delta(high, epsilon) < delta - kept:
+        high *= 2
+    mu = brentq(lambda m: gaussian_delta(m, epsilon) - (delta - kept), low, high, xtol=1e-15, rtol=1e-13)
+    return Cost(mu * mu * (1 - 1e-9), kept)
+
+
+def run_epsilon(events: Iterable[Event], delta: float) -> float:
+    """epsilon (nats) of one run at `delta` (docs/privacy.md, section 4.2).
+
+    Failure probabilities are subtracted from `delta` first. The result is infinite if nothing remains, or if an event
+    is exact. Gaussian mechanisms with a fixed sum of squares of mu, adaptive or not, compose to exactly one Gaussian
+    mechanism (Dong, Roth and Su 2022, Corollary 3.3; Smith and Thakurta 2022), whose delta has a closed form. With pure
+    events, privacy-loss distributions are composed (dp_accounting).
+    """
+    events = tuple(events)
+    if not events:
+        return 0.0
+    remaining = delta - math.fsum(event.count * event.delta for event in events)
+    if remaining <= 0 or any(event.mechanism == EXACT for event in events):
+        return math.inf
+    mu = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
+    pure = merged(event for event in events if event.mechanism == PURE)
+    return float(_composed(mu, pure).get_epsilon_for_delta(remaining)) if pure else gaussian_epsilon(mu, remaining)
+
+
+@lru_cache(maxsize=4)  # a run's events are composed once for its plan and again for its privacy statement
+def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
+    """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
+    from dp_accounting.pld import privacy_loss_distribution as pld  # takes a second, and few runs have pure events
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    parts = [pld.from_gaussian_mechanism(1 / mu)] if mu else []
+    for event in pure:
+        one = pld.from_privacy_parameters(DifferentialPrivacyParameters(event.epsilon, 0.0))
+        parts.append(one.self_compose(event.count) if event.count > 1 else one)
+    return reduce(lambda total, part: total.compose(part), parts)
+
+
+def gaussian_budget(epsilon: float, delta: float) -> float:
+    """The total GDP parameter mu of a run under (epsilon, delta), without the share of delta kept for failures.
+
+    `calibrate` starts from it and lowers it where rounding requires.
+    """
+    return math.sqrt(capacity(epsilon, delta).mu_squared)

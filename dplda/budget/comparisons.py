@@ -1,0 +1,166 @@
+"""Comparisons of placements: their cells and outcomes, which may be published except for times, and their log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from dplda.budget import integrity
+from dplda.budget.database import Store
+from dplda.budget.privacy_filter import LedgerState
+from dplda.budget.schema import CellRow, ComparisonRow
+
+
+class ComparisonKind(StrEnum):
+    """Whether a comparison's corpus is synthetic, declared public or private.
+
+    Runs on a private corpus are charged; models of the other corpora are measured.
+    """
+
+    PLANTED = "planted"  # synthetic, with known topics
+    PUBLIC = "public"  # declared public by its owner
+    PRIVATE = "private"
+
+    @property
+    def charged(self) -> bool:
+        """Whether runs draw exact noise and are charged. Otherwise noise is simulated and models are measured."""
+        return self is ComparisonKind.PRIVATE
+
+    @property
+    def declared_public(self) -> bool:
+        """Whether the owner declared the corpus public.
+
+        A run is then refused if the ledger has a bounded budget for its documents (`Ledger.check_public`).
+        """
+        return self is ComparisonKind.PUBLIC
+
+    @property
+    def why_free(self) -> str:
+        """Why nothing is charged; empty if runs are charged."""
+        reasons = {ComparisonKind.PLANTED: "it is synthetic", ComparisonKind.PUBLIC: "its owner declared it public"}
+        return reasons.get(self, "")
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One run of a comparison's grid; `repeat` counts from 0."""
+
+    placement: str
+    calibration: str
+    epsilon: float
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.placement}, {self.calibration}, epsilon {self.epsilon:g}, repeat {self.repeat}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The outcome of a cell.
+
+    `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
+    corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics' top
+    ten words, for a corpus declared public. `bound` is the
+    bound of `dplda.learning.placements.error_bounds` on the l2 error of a topic. A value that was not measured is None. `seconds` by stage depend on the documents, and must not be published
+    unless the corpus is public. `model` is the folder of the run's model.
+    """
+
+    cell: Cell
+    status: str
+    run: str
+    message: str = ""
+    sound: bool = True
+    error: float | None = None
+    coherence: float | None = None
+    diversity: float | None = None
+    bound: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    model: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON without the cell."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "cell"}
+
+    @classmethod
+    def from_json(cls, cell: Cell, record: Mapping[str, Any]) -> Outcome:
+        """The inverse of `to_json`."""
+        return cls(cell=cell, **record)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A grid over one corpus: its public `parameters` (topics, delta, unit, ...) and the outcomes so far."""
+
+    name: str
+    corpus: str
+    kind: ComparisonKind
+    parameters: Mapping[str, Any]
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise was drawn from a known seed, so that no run is private."""
+        return not self.kind.charged
+
+
+class ComparisonLog:
+    """The log of the comparison `name`: when each cell's run begins, and its outcome when it ends.
+
+    A cell whose process died stays without an outcome; what its run was charged stays spent.
+    """
+
+    def __init__(self, store: Store, load: Callable[[Session], LedgerState], name: str) -> None:
+        self._store = store
+        self._load = load
+        self.name = name
+
+    def outcomes(self) -> dict[Cell, Outcome]:
+        """The outcomes of all ended cells."""
+        return {
+            cell: Outcome.from_json(cell, json.loads(row.outcome))
+            for cell, row in self._rows().items()
+            if row.outcome is not None
+        }
+
+    def interrupted(self) -> list[Cell]:
+        """The cells that began and never ended."""
+        return [cell for cell, row in self._rows().items() if row.outcome is None]
+
+    def begin(self, cell: Cell) -> None:
+        """Record that the run of `cell` is about to begin."""
+        with self._store.writing() as session:
+            if session.get(CellRow, self._key(cell)) is None:
+                integrity.record(session, self._store.chain, self._row(cell))
+
+    def end(self, outcome: Outcome) -> None:
+        """Record the outcome of a cell; on disk when this returns."""
+        with self._store.writing() as session:
+            row = session.get(CellRow, self._key(outcome.cell)) or self._row(outcome.cell)
+            row.outcome = integrity.canonical(outcome.to_json())
+            integrity.record(session, self._store.chain, row)
+
+    def _rows(self) -> dict[Cell, CellRow]:
+        with self._store.reading() as session:
+            self._load(session)
+            rows = session.scalars(select(CellRow).where(CellRow.comparison == self.name)).all()
+            session.expunge_all()
+        return {Cell(row.placement, row.calibration, row.epsilon, row.repeat): row for row in rows}
+
+    def _key(self, cell: Cell) -> tuple[str, str, str, float, int]:
+        return (self.name, cell.placement, cell.calibration, float(cell.epsilon), cell.repeat)
+
+    def _row(self, cell: Cell) -> CellRow:
+        names = ("comparison", "placement", "calibration", "epsilon", "repeat")
+        return CellRow(**dict(zip(names, self._key(cell), strict=True)), outcome=None)
+
+
+def latest(session: Session, key: str) -> str | None:
+    """The name of the latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
+    query = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
+    return session.scalar(query)

@@ -1,0 +1,286 @@
+"""The ledger's two files: an SQLite database and its key, opened, created and locked.
+
+SQLite's journal mode is DELETE rather than WAL: between transactions the whole ledger is one file that can be copied,
+and it needs no shared memory. With ``synchronous=EXTRA`` a commit is on disk, the folder entry included, when the call
+returns. A decision and its record share one ``BEGIN IMMEDIATE`` transaction, so that no two processes can spend the
+same remaining budget.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from platformdirs import user_data_path
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from dplda.base.errors import LedgerError
+from dplda.budget import integrity
+from dplda.budget.integrity import Chain
+from dplda.budget.schema import APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+from dplda.budget.witness import SETTING, Mark, Witness
+
+_BUSY_SECONDS = 5.0  # how long a transaction waits for a lock of another process
+_KEY_BYTES = 32  # length of the ledger's key
+
+_EXPLANATIONS = {
+    "SQLITE_BUSY": "is locked by another process: try again when it has finished",
+    "SQLITE_NOTADB": "is not a ledger: choose another file with --ledger",
+    "SQLITE_READONLY": "cannot be written: check the permissions of the file and its folder",
+    "SQLITE_CANTOPEN": "cannot be opened: check that its folder exists and can be written",
+    "SQLITE_FULL": "cannot be written: the disk is full",
+    "SQLITE_CORRUPT": "is damaged: restore it from a copy",
+}
+
+
+def default_path() -> Path:
+    """``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder, which is created with mode 0700."""
+    if path := os.environ.get("DPLDA_LEDGER"):
+        return Path(path)
+    folder = user_data_path("dplda", appauthor=False)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger's folder {folder} cannot be created: {error.strerror}. Name another ledger "
+            "with --ledger or $DPLDA_LEDGER."
+        ) from None
+    return folder / "ledger.db"
+
+
+class Store:
+    """An open ledger file: its `key` (32 bytes), and transactions for reading and for writing.
+
+    No connection outlives its transaction, so that a store may be used from several threads and after a fork. Every
+    fault of the files, and a copy that is older than `witness` knows, raises `LedgerError` with one clear line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().absolute()
+        self._engine = _engine(self.path)
+        key_exists = os.path.exists(self.key_path)  # checked first: another process creates the ledger before its key
+        if not os.path.exists(self.path):
+            self._check_not_lost(key_exists)
+            self._place(self.path, b"")
+        with self._transaction("BEGIN") as session:
+            version = self._version(session)
+        self.key = self._find_key() if version else self._create()
+        self.chain = Chain(self.key)
+        self._check_owner()
+        self.witness = Witness(self.chain, os.environ.get(SETTING, ""))
+        for file in (self.path, self.key_path):
+            with contextlib.suppress(PermissionError):  # another user's file: its owner decides
+                file.chmod(0o600)
+
+    @property
+    def key_path(self) -> Path:
+        """The key file, in the folder of the database."""
+        return self.path.with_name(self.path.name + ".key")
+
+    @property
+    def _new_key_path(self) -> Path:
+        """The key file's name until the tables that the key seals are on disk."""
+        return self.path.with_name(self.path.name + ".key.new")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that sees one state of the ledger."""
+        with self.inspecting() as (session, fault):
+            if fault:
+                raise LedgerError(fault)
+            yield session
+
+    @contextlib.contextmanager
+    def inspecting(self) -> Iterator[tuple[Session, str]]:
+        """A transaction that sees one state, and the reason why the witness contradicts it; empty if there is none."""
+        mark = self.witness.latest()  # first: what commits between the two only makes the ledger longer
+        with self._transaction("BEGIN") as session:
+            yield session, self.contradiction(session, mark)
+
+    @contextlib.contextmanager
+    def writing(self, *, accepting: bool = False) -> Iterator[Session]:
+        """A transaction that excludes every other writer.
+
+        When it ends, the change is on disk, and the witness has a mark of it. If the mark cannot be written after the
+        commit, the change stays and `LedgerError` is raised. With `accepting`, the witness may contradict the ledger at
+        the beginning; the mark that is written at the end makes them agree.
+        """
+        with self.witness.adding(_BUSY_SECONDS) as add:
+            mark = self.witness.latest()
+            with self._transaction("BEGIN IMMEDIATE") as session:
+                if (fault := self.contradiction(session, mark)) and not accepting:
+                    raise LedgerError(fault)
+                yield session
+                session.flush()
+                end = Mark(*integrity.end(session))
+            if end.length and end != mark:
+                add(end)
+
+    @contextlib.contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the exclusive lock `name`, a file in the ledger's folder; the system releases it if the process dies.
+
+        Raises `LedgerError` if this or another process holds it.
+        """
+        file = self.path.with_name(f"{self.path.name}.{name}.lock")
+        try:
+            lock = FileLock(file, timeout=0, mode=0o600).acquire()
+        except Timeout:
+            raise LedgerError("Another process is making this comparison: try again when it has finished.") from None
+        except OSError as error:
+            raise LedgerError(f"The lock {file} cannot be created: {error.strerror}.") from None
+        with lock:
+            yield
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Session]:
+        try:
+            with Session(self._engine.execution_options(begin=begin)) as session, session.begin():
+                session.connection()
+                yield session
+        except DBAPIError as error:  # its text may quote a statement: only the kind of failure is reported
+            raise LedgerError(self._explain(error)) from None
+        except UnicodeDecodeError:  # SQLite quotes what it cannot decode
+            raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
+
+    def contradiction(self, session: Session, mark: Mark | None) -> str:
+        """The reason why `mark` is not of this ledger's past; empty if there is none."""
+        if mark is None:
+            return ""
+        query = "SELECT code FROM journal WHERE number = ?"
+        if session.connection().exec_driver_sql(query, (mark.length,)).scalar() == mark.code:
+            return ""
+        if not integrity.verify(session, self.chain).ok:
+            return f"The ledger {self.path} was altered outside dplda. See: dplda budget verify"
+        (length, _), place = integrity.end(session), self.witness.place
+        found = f"is an older copy: it has {length} recorded changes, and its witness in {place} knows of {mark.length}"
+        if length >= mark.length:
+            found = f"is another copy than its witness in {place} knows: they differ at change {mark.length} or before"
+        return (
+            f"The ledger {self.path} {found}. What was spent since is missing here. Put back the newest copy, or, if "
+            "it is lost: dplda budget accept-copy"
+        )
+
+    def _explain(self, error: DBAPIError) -> str:
+        name = str(getattr(error.orig, "sqlite_errorname", "unknown error"))
+        texts = (text for code, text in _EXPLANATIONS.items() if name.startswith(code))
+        return f"The ledger {self.path} {next(texts, f'cannot be read or written ({name})')}."
+
+    def _version(self, session: Session) -> int:
+        """The ledger's schema version, 0 if it is new; raises `LedgerError` for another file or another version."""
+        connection = session.connection()
+        version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+        application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+        if application == APPLICATION_ID and version not in (0, SCHEMA_VERSION):
+            raise LedgerError(
+                f"The ledger {self.path} has schema {version}, and this version of dplda reads schema "
+                f"{SCHEMA_VERSION} only. Use the version that wrote it, or choose another file with --ledger."
+            )
+        new = (application, version, tables) == (0, 0, 0)
+        if not new and (application != APPLICATION_ID or version < 1):
+            raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_NOTADB']}.")
+        return version
+
+    def _create(self) -> bytes:
+        """Create the tables and the key.
+
+        The key gets its final name after the tables are on disk. A key without a ledger thus means a lost ledger.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            if not self._version(session):  # otherwise another process has created them
+                self._check_not_lost(os.path.exists(self.key_path))
+                if not os.path.exists(self._new_key_path):
+                    self._place(self._new_key_path, secrets.token_bytes(_KEY_BYTES))
+                connection = session.connection()
+                Base.metadata.create_all(connection, checkfirst=False)
+                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                session.add(Chain(self._read_key(self._new_key_path)).begin())
+        return self._find_key()
+
+    def _check_not_lost(self, key_exists: bool) -> None:
+        if key_exists:
+            raise LedgerError(
+                f"The ledger {self.path} is missing or empty, but its key is there: what was spent is lost. Restore "
+                f"the ledger from a copy, or remove {self.key_path} to start over."
+            )
+
+    def _place(self, path: Path, content: bytes) -> None:
+        """Create `path` with mode 0600 and all of `content`, or not at all; an existing file stays.
+
+        Never open the database itself here: closing any descriptor of it would drop the locks that other threads of
+        this process hold on it.
+        """
+        try:
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                with contextlib.suppress(FileExistsError):
+                    os.link(name, path)
+            finally:
+                os.unlink(name)
+        except OSError as error:
+            raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
+
+    def _find_key(self) -> bytes:
+        """The key of a ledger that has tables; gives it its final name if `_create` was interrupted."""
+        if not os.path.exists(self.key_path):
+            with contextlib.suppress(FileNotFoundError):
+                self._new_key_path.rename(self.key_path)
+        return self._read_key(self.key_path)
+
+    def _read_key(self, path: Path) -> bytes:
+        try:
+            key = path.read_bytes()
+        except OSError as error:
+            raise LedgerError(
+                f"The key {path} of the ledger cannot be read: {error.strerror}. "
+                "Put the ledger's key in the folder of the ledger."
+            ) from None
+        if len(key) != _KEY_BYTES:
+            raise LedgerError(f"The key {path} of the ledger is damaged: restore it from a copy.")
+        return key
+
+    def _check_owner(self) -> None:
+        with self._transaction("BEGIN") as session:
+            head = session.get(HeadRow, 1)
+            owner = "" if head is None else str(head.owner)
+        if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
+            raise LedgerError(
+                f"The key {self.key_path} does not belong to the ledger {self.path}. Restore both "
+                "files from the same copy."
+            )
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": _BUSY_SECONDS},
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # this module, not the driver, begins transactions
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
+        connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+        connection.exec_driver_sql(connection.get_execution_options()["begin"])
+
+    return engine

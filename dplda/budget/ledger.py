@@ -1,0 +1,366 @@
+"""The ledger of budgets. It decides on and records each spending in one transaction."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import math
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from dplda.base.characters import is_name
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
+from dplda.base.errors import InputError, LedgerError
+from dplda.budget import comparisons, integrity, queries
+from dplda.budget.accountant import NOTHING
+from dplda.budget.comparisons import ComparisonLog
+from dplda.budget.database import Store, default_path
+from dplda.budget.events import Event
+from dplda.budget.integrity import Verification, canonical
+from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+from dplda.budget.privacy_filter import LedgerState, admit, admit_public
+from dplda.budget.reservation import Reservation
+from dplda.budget.schema import AcceptedCopyRow, Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
+from dplda.budget.sketches import Fingerprint
+
+_GRANT_RANGES = {
+    "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
+    "delta": Range(low=1e-15, high=0.1, unit="probability"),
+    "batches_per_document": Range(low=1, high=10_000, unit="batches of a series", integer=True),
+}
+
+
+class Ledger:
+    """A ledger in one SQLite file, created if absent; safe for several processes at once.
+
+    The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key`, 32 secret bytes in
+    a second file, serves fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
+    than five seconds or cannot be read, written or trusted.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._store = Store(Path(path) if path is not None else default_path())
+        self.path = self._store.path
+        self.key = self._store.key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""
+        return _reopened, (str(self.path), self._store.chain.owner())
+
+    def reserve(
+        self,
+        *,
+        dataset: str,
+        unit: str,
+        privacy: PrivacySettings,
+        events: Sequence[Event],
+        parameters: Mapping[str, Any],
+        sound: bool,
+        run: str | None = None,
+        batch: str | None = None,
+        id_field: str | None = None,
+    ) -> Reservation:
+        """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
+
+        `privacy` is the guarantee that was requested. The other arguments are the fields of the run's record:
+        `parameters` are plain JSON; `sound` is False for a run that is not private or not proven private; `run` is its
+        id, by default a `new_name`; `batch` is the batch of the series `dataset` to which the documents belong, and
+        `id_field` the column of the ids that decide to which batch a document belongs. Raises `BudgetRefused`, and
+        writes nothing, if the budget does not allow the run, and `InputError` for values out of range.
+        """
+        _check_name("dataset", dataset)
+        _check_name("unit", unit)
+        run = new_name(dataset) if run is None else run
+        _check_name("run", run)
+        if batch is not None:
+            _check_name("batch", batch)
+        with self._store.writing() as session:
+            state = self._trusted(session)
+            if any(other.id == run for other in state.runs):
+                raise InputError(f"the ledger has a run {run!r} already. Leave run out, or choose another id.")
+            row = RunRow(
+                id=run,
+                number=queries.latest_number(session, RunRow) + 1,
+                dataset=dataset,
+                unit=unit,
+                adjacency=privacy.adjacency,
+                epsilon=float(privacy.epsilon),
+                delta=float(privacy.delta),
+                sound=sound,
+                status=Status.RESERVED,
+                reason="",
+                parameters=_plain_json(parameters),
+                seconds=canonical({}),
+                created=_now(),
+                batch=batch,
+                batches_seen=1,
+                id_field=id_field,
+            )
+            admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
+            rows = (*_declared(session, dataset), row, *_event_rows(run, events))
+            integrity.record(session, self._store.chain, *rows)
+            return Reservation(self._store, self._trusted, row.id, tuple(events))
+
+    def quote(
+        self,
+        *,
+        dataset: str,
+        unit: str,
+        adjacency: str,
+        delta: float,
+        plans: Sequence[Sequence[Event]],
+        sound: bool,
+        batch: str | None = None,
+        id_field: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Quote:
+        """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
+
+        `sound` is False if a run is not private or not proven private; `batch`, `id_field` and `parameters` are as in
+        `reserve`.
+        Raises `BudgetRefused` if the budget does not allow all runs.
+        """
+        _check_name("dataset", dataset)
+        with self._store.reading() as session:
+            state = self._trusted(session)
+        combined = RunRecord(
+            id="",
+            number=len(state.runs) + 1,
+            dataset=dataset,
+            unit=unit,
+            adjacency=adjacency,
+            epsilon=math.inf,
+            delta=delta,
+            sound=sound,
+            created=datetime.now(UTC),
+            plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
+            batch=batch,
+            id_field=id_field,
+            parameters=dict(parameters or {}),
+        )
+        if plans:
+            admit(state, combined, len(plans))
+        return Quote(dataset=queries.dataset_record(state, dataset, batch), cost=combined.cost if plans else NOTHING)
+
+    def check_public(self, dataset: str, fingerprint: Fingerprint) -> None:
+        """Raise `BudgetRefused` if documents declared public have a bounded budget.
+
+        It may be the budget of `dataset` or of a dataset that shares documents with it. Documents that the ledger does
+        not know are free.
+        """
+        with self._store.reading() as session:
+            state = self._trusted(session)
+            admit_public(state, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Hold an exclusive lock on the comparisons with this `key` (`comparison`).
+
+        Raises `LedgerError` if another process holds it.
+        """
+        return self._store.lock(key[:16])
+
+    def comparison(self, key: str) -> ComparisonLog | None:
+        """The latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
+        with self._store.reading() as session:
+            self._trusted(session)
+            name = comparisons.latest(session, key)
+        return None if name is None else ComparisonLog(self._store, self._trusted, name)
+
+    def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
+        """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones with this `key` stay."""
+        _check_name("corpus", corpus)
+        with self._store.writing() as session:
+            self._trusted(session)
+            row = ComparisonRow(
+                name=new_name(corpus),
+                number=queries.latest_number(session, ComparisonRow) + 1,
+                key=key,
+                corpus=corpus,
+                kind=kind,
+                parameters=_plain_json(parameters),
+                created=_now(),
+            )
+            integrity.record(session, self._store.chain, row)
+            return ComparisonLog(self._store, self._trusted, row.name)
+
+    def grant(
+        self,
+        dataset: str,
+        epsilon: float = DEFAULT_GRANT[0],
+        delta: float = DEFAULT_GRANT[1],
+        unbounded: bool = False,
+        listed: Sequence[float] = (),
+        batches_per_document: int = 1,
+    ) -> None:
+        """Let `dataset` spend `epsilon` (nats) at `delta` in total; replaces its earlier grant.
+
+        `listed` are larger, rising epsilons to which the grant may be raised later at the same delta. A grant that is
+        raised after outputs were seen keeps a guarantee only if the level was listed before the first output
+        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares in
+        how many batches of a series one document is at most; of several declarations the largest holds. Raises
+        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
+        """
+        _check_name("dataset", dataset)
+        _GRANT_RANGES["delta"].check("delta", delta)
+        _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
+        for value in (epsilon, *listed):
+            _GRANT_RANGES["epsilon"].check("epsilon", value)
+        if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
+            raise InputError(
+                "listed totals (--then) must be larger than epsilon, each larger than the one before; "
+                "leave them out for an unbounded grant."
+            )
+        with self._store.writing() as session:
+            if listed and self._trusted(session).charged((dataset,)):
+                raise InputError(
+                    f"Totals can be listed (--then) only before the first output, and dataset {dataset!r} has outputs: "
+                    "a total listed now would guarantee nothing. Leave them out."
+                )
+            row = GrantRow(
+                number=queries.latest_number(session, GrantRow) + 1,
+                dataset=dataset,
+                epsilon=float(epsilon),
+                delta=float(delta),
+                unbounded=unbounded,
+                after_run=queries.latest_number(session, RunRow),
+                created=_now(),
+                listed=canonical([float(level) for level in listed]) if listed else None,
+                batches_per_document=batches_per_document,
+            )
+            integrity.record(session, self._store.chain, *_declared(session, dataset), row)
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, oldest first."""
+        with self._store.reading() as session:
+            return list(self._trusted(session).runs)
+
+    def run(self, run: str) -> RunRecord:
+        """The run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
+
+        Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
+        """
+        runs = self.runs()
+        of_dataset = [r for r in runs if r.dataset == run]
+        latest = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
+        matches = [r for r in runs if r.id == run] or latest or [r for r in runs if run and r.id.startswith(run)]
+        if len(matches) != 1:
+            problem = "is the beginning of several runs" if matches else "is not in the ledger"
+            raise InputError(f"Run {run!r} {problem}. See: dplda runs")
+        return matches[0]
+
+    def datasets(self) -> list[DatasetRecord]:
+        """All datasets, by name."""
+        with self._store.reading() as session:
+            state = self._trusted(session)
+            return [queries.dataset_record(state, name) for name in queries.names(session)]
+
+    def dataset(self, name: str) -> DatasetRecord:
+        """One dataset; raises `InputError` if the ledger does not know it."""
+        with self._store.reading() as session:
+            return queries.dataset_record(self._known(session, name), name)
+
+    def history(self, dataset: str) -> list[HistoryRecord]:
+        """Grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
+        with self._store.reading() as session:
+            return queries.history(self._known(session, dataset), dataset)
+
+    def verify(self) -> Verification:
+        """Check that every row is as this package wrote it, and that none known to the witness is missing.
+
+        `dplda.budget.integrity` and `dplda.budget.witness` state the limits.
+        """
+        with self._store.inspecting() as (session, contradiction):
+            found = integrity.verify(session, self._store.chain)
+        if found.ok and contradiction:
+            return replace(found, ok=False, problems=(contradiction,), outdated=True)
+        return found
+
+    def witness(self) -> tuple[str | None, int]:
+        """Where the witness is, in words, None if it is off; and the number of recorded changes that it knows of."""
+        mark = self._store.witness.latest()
+        return self._store.witness.place, 0 if mark is None else mark.length
+
+    def accept_copy(self) -> None:
+        """Go on from this copy of the ledger, although its witness knows a newer or another one.
+
+        What was spent in the changes that this copy lacks is not known. Every grant lapses, also the default one of a
+        dataset that was never granted anything; every open run ends, counted as wholly spent; and no guarantee is
+        stated from now on. Raises `InputError` if the witness does not contradict the ledger.
+        """
+        known = self._store.witness.latest()
+        with self._store.writing(accepting=True) as session:
+            self._trusted(session)
+            if known is None or not self._store.contradiction(session, known):
+                raise InputError(
+                    f"The witness knows no newer copy of the ledger {self.path}: there is nothing to accept."
+                )
+            row = AcceptedCopyRow(
+                number=queries.latest_number(session, AcceptedCopyRow) + 1,
+                changes=integrity.end(session)[0],
+                witnessed=known.length,
+                after_grant=queries.latest_number(session, GrantRow),
+                after_run=queries.latest_number(session, RunRow),
+                created=_now(),
+            )
+            integrity.record(session, self._store.chain, row)
+
+    def _trusted(self, session: Session) -> LedgerState:
+        """The state of the ledger; raises `LedgerError` if the record was altered."""
+        if not integrity.verify(session, self._store.chain).ok:
+            raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
+        return queries.load(session)
+
+    def _known(self, session: Session, dataset: str) -> LedgerState:
+        if dataset not in queries.names(session):
+            raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
+        return self._trusted(session)
+
+
+def _reopened(path: str, owner: str) -> Ledger:
+    ledger = Ledger(path) if os.path.exists(path) else None
+    if ledger is None or not hmac.compare_digest(ledger._store.chain.owner(), owner):
+        raise LedgerError(f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path).")
+    return ledger
+
+
+def _declared(session: Session, dataset: str) -> list[Base]:
+    """A row that declares `dataset`, unless it is declared already."""
+    return [] if session.get(DatasetRow, dataset) else [DatasetRow(name=dataset, created=_now())]
+
+
+def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
+    return [
+        EventRow(run=run, position=i, event=canonical(event.to_json()), asked=False) for i, event in enumerate(events)
+    ]
+
+
+def _check_name(parameter: str, value: object) -> None:
+    if not is_name(value):
+        raise InputError(f"{parameter} must be a printable name of 1 to 200 characters, got {value!r}.")
+
+
+def _plain_json(parameters: Mapping[str, Any]) -> str:
+    try:
+        return canonical(dict(parameters))
+    except (TypeError, ValueError):
+        raise InputError("parameters must be plain JSON values, all numbers finite.") from None
+
+
+def new_name(dataset: object) -> str:
+    """A new name of a run or comparison: the dataset's name and eight random letters or digits, without a time."""
+    slug = re.sub(r"[^a-z0-9]+", "-", str(dataset).lower()).strip("-")[:40].strip("-") or "dataset"
+    return f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode().lower()}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,452 @@
+"""Records of runs and datasets: what runs cost, and what a dataset has spent."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from dplda.base.config import ADJACENCIES, PrivacySettings
+from dplda.budget import accountant
+from dplda.budget.accountant import NOTHING, Cost
+from dplda.budget.budget_plan import failure_of_query
+from dplda.budget.events import Event, at_least
+from dplda.budget.grants import Basis, Grant, Guarantee
+from dplda.text.records import DOCUMENT
+
+_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
+
+
+class Status(StrEnum):
+    """Statuses of a run. A run is `RESERVED` from its reservation until it ends; all other statuses are final."""
+
+    RESERVED = "reserved"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedEvent:
+    """A planned event of a run, and whether it was charged."""
+
+    event: Event
+    charged: bool = False
+
+    @property
+    def status(self) -> str:
+        """``planned`` or ``charged``."""
+        return "charged" if self.charged else "planned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """A run. `epsilon` (nats) and `delta` are those requested; `cost` is its charge to the filter.
+
+    While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
+    A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
+    `dataset` to which its documents belong. `result` is what a run that makes no model released. `created`, `seconds`
+    (by stage), `fingerprint` (the code of the documents), `grouping` (the code of the way in which they form units) and
+    `batches_seen` (the most batches in which documents were seen, `series_overlap.most_batches`) are private
+    by-products, not for sharing. With an `id_field`, the ids in this column decide to which batch a document belongs.
+    """
+
+    id: str
+    number: int
+    dataset: str
+    unit: str
+    adjacency: str
+    epsilon: float
+    delta: float
+    sound: bool
+    created: datetime
+    plan: tuple[PlannedEvent, ...]
+    status: str = Status.RESERVED
+    reason: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    model: str | None = None
+    fingerprint: str | None = None
+    grouping: str | None = None
+    batch: str | None = None
+    batches_seen: int = 1
+    id_field: str | None = None
+    result: Mapping[str, Any] | None = None
+
+    @property
+    def parallel_batch(self) -> str | None:
+        """The batch, if batches are charged in parallel: documents as units, and add-remove adjacency; else None.
+
+        A person may be in every batch. Under replacement, the old and the new document may be in different batches.
+        """
+        return self.batch if self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0] else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All planned events, in order."""
+        return tuple(planned.event for planned in self.plan)
+
+    @property
+    def counted(self) -> tuple[Event, ...]:
+        """The events that count as spent."""
+        return tuple(p.event for p in self.plan if p.charged or self.status == Status.RESERVED)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """The run's charge to its dataset's filter."""
+        if not self.sound and (self.counted or self.status in (Status.RESERVED, Status.DONE)):
+            return Cost(math.inf, accountant.cost(self.counted).delta)
+        return accountant.cost(self.counted)
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether the run costs anything; the filter ignores a run without cost."""
+        return self.cost != NOTHING
+
+    @property
+    def released(self) -> bool:
+        """Whether the run has a final status that depends on released numbers only."""
+        return self.status in (Status.DONE, Status.UNSUPPORTED)
+
+    @property
+    def described(self) -> str:
+        """The status in words."""
+        if self.status == Status.RESERVED:
+            return "started and never finished: counted as wholly spent"
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON that may be shared; an infinite cost is null.
+
+        The status and cost of a run that is not `released` may depend on the content of its documents or on their links
+        to other datasets. The JSON of such a run shows its plan only, at the cost of the whole plan.
+        """
+        released = self.released
+        cost = self.cost if released else replace(self, status=Status.RESERVED).cost
+        return {
+            **{name: getattr(self, name) for name in ("id", "dataset", "unit", "adjacency", "epsilon", "delta")},
+            **({} if self.batch is None else {"batch": self.batch}),
+            "sound": self.sound,
+            "status": self.status if released else _INCOMPLETE,
+            "reason": self.reason if released else "",
+            "parameters": dict(self.parameters),
+            "mu_squared": _finite(cost.mu_squared),
+            "events": [
+                {**planned.event.to_json(), "status": planned.status if released else "planned"}
+                for planned in self.plan
+            ],
+        }
+
+    def local_json(self) -> dict[str, Any]:
+        """The exact final status and cost of the run, for the ledger's owner; not for sharing."""
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "mu_squared": _finite(self.cost.mu_squared),
+            "model": self.model,
+            "charged": [planned.charged for planned in self.plan],
+        }
+
+
+def _share(cost: Cost, capacity: Cost) -> float:
+    """The share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
+    if capacity == NOTHING:
+        return 1.0
+    return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetRecord:
+    """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
+
+    `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
+    dataset's own runs, and follows from what may be published of them (`LedgerState.published`); only this one may be
+    shared. `unit` and `adjacency` are None until a run fixes them.
+    `unfinished` are the charged runs that have not ended. `run_cost` is what the plan of the dataset's latest charged
+    run costs (None without one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in
+    force allows. `batches` are the batches of a series, and `shared_batches` those that share documents with another
+    batch. In a series whose batches are charged in parallel (`parallel`), `spent` is what the dearest
+    `batches_per_document` batches have spent. This number is `batches_declared`, or seen in the documents if that is
+    more. With an `id_field`, ids in this column decide in which batch a document counts.
+
+    `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in
+    such a series: there it is what a unit of the next run's batch has paid at most.
+    """
+
+    name: str
+    unit: str | None
+    adjacency: str | None
+    grant: Grant
+    guaranteed: Guarantee
+    guaranteed_alone: Guarantee
+    spent: Cost
+    linked: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    runs: tuple[str, ...]
+    unfinished: tuple[str, ...]
+    capacity: Cost
+    run_cost: Cost | None = None
+    counted: Cost
+    batches: tuple[str, ...] = ()
+    batches_declared: int = 1
+    batches_per_document: int = 1
+    id_field: str | None = None
+    shared_batches: tuple[str, ...] = ()
+
+    @property
+    def parallel(self) -> bool:
+        """Whether this is a series whose batches are charged in parallel."""
+        return bool(self.batches) and self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0]
+
+    @property
+    def more_runs(self) -> int | None:
+        """How many more runs as costly as the latest one fit the filters; None if unlimited or without a run."""
+        cost, left, spent = self.run_cost, self.capacity, self.counted
+        if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
+            return None
+        sums = [(left.mu_squared - spent.mu_squared, cost.mu_squared), (left.delta - spent.delta, cost.delta)]
+        return max(0, min(math.floor(max(rest, 0.0) / each) for rest, each in sums if each > 0))
+
+    @property
+    def in_short(self) -> str:
+        """What was spent of the grant, and how many more runs like the latest one fit, in plain words."""
+        if self.grant.unbounded:
+            return "spending has no limit"
+        if self.grant.lapsed:
+            return f"nothing may be spent before it is granted again: {self.grant.lapsed}"
+        granted = f"epsilon {self.grant.epsilon:g} (at delta {self.grant.delta:g})"
+        if self.spent == NOTHING:
+            return f"nothing spent of {granted}"
+        runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
+        more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        if self.parallel:
+            most = self.batches_per_document
+            dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
+            return f"epsilon {at_least(self.spent_epsilon)} of {granted} spent by the {dearest}"
+        return f"epsilon {at_least(self.spent_epsilon)} spent of {granted}{more}"
+
+    @property
+    def spent_epsilon(self) -> float:
+        """epsilon (nats) of `spent` at the grant's delta minus failure probabilities; may be infinite."""
+        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), self.grant.delta - self.spent.delta)
+
+    @property
+    def remaining(self) -> float:
+        """The share of `capacity` that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
+        return max(0.0, 1.0 - _share(self.spent, self.capacity))
+
+    @property
+    def remaining_text(self) -> str:
+        """The largest run that the grant still admits, in words; its epsilon is rounded down."""
+        if math.isinf(self.capacity.mu_squared):
+            return "spending has no limit"
+        if self.capacity == NOTHING:
+            return "no run is admitted"
+        delta, left = PrivacySettings.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
+        epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
+        chooses = self.counted.delta + failure_of_query(delta) <= self.capacity.delta
+        scarce = "" if chooses else ", if its words come from a public list (--vocabulary)"
+        run = "a run on a new batch" if self.parallel else "one more run"
+        same = ""
+        if self.grant.delta != delta:
+            part = self.grant.delta * (1 - accountant.FAILURE_SHARE)
+            there = accountant.gaussian_epsilon(math.sqrt(left), part)
+            same = f"as much as epsilon {there:.4g} at delta {self.grant.delta:g}; "
+        return (
+            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
+            f"({same}several runs spend less than the sum of their epsilons)"
+        )
+
+    @property
+    def raises(self) -> str:
+        """To what the grant may be raised with a guarantee, in words; empty if no larger level was listed."""
+        if self.guaranteed_alone.basis == Basis.LOST:
+            return ""
+        larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
+        return f"the grant may be raised later to epsilon {' or '.join(larger)}, as listed" if larger else ""
+
+    @property
+    def to_tell(self) -> str:
+        """The total to tell others if larger ones were listed, in words; else empty (docs/privacy.md, section 9.5)."""
+        alone = self.guaranteed_alone
+        if len(alone.listed) < 2 or alone.allows_more or not (alone.holds and self.guaranteed.holds):
+            return ""
+        epsilon, delta = alone.largest_total
+        return (
+            f"tell others the largest listed total from the beginning: epsilon {epsilon:g} at delta {delta:g} holds, "
+            "whichever of the listed totals is reached"
+        )
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
+        if len(self.linked) > 1 and self.guaranteed.basis == Basis.FIXED and self.in_reports:
+            return (
+                "the guarantee is the largest grant of the names that share documents, of those in force before the "
+                f"first output: {self.guaranteed.total}"
+            )
+        return self.guaranteed.described(self.grant)
+
+    @property
+    def in_reports(self) -> str:
+        """How the guarantee that reports state differs from `guarantee`, and why; empty if it does not.
+
+        Reports state what follows from what may be published (docs/privacy.md, section 9.5).
+        """
+        seen = self.batches_per_document > self.batches_declared
+        if self.guaranteed_alone == self.guaranteed and not seen:
+            return ""
+        alone, whole = (
+            guarantee.total if guarantee.holds else "no guarantee fixed beforehand"
+            for guarantee in (self.guaranteed_alone, self.guaranteed)
+        )
+        reasons = []
+        if seen:
+            reasons.append(
+                f"a report states {alone}, which is for documents in at most {self.batches_declared} of the batches, "
+                f"as declared. Documents were seen in {self.batches_per_document} (exact, not for publication), for "
+                f"which it is {whole}: before you publish, dplda budget grant {shlex.quote(self.name)} --epsilon E "
+                f"--delta D --batches-per-document {self.batches_per_document}"
+            )
+        if len(self.linked) > 1 and self.guaranteed_alone != self.guaranteed:
+            reasons.append(
+                f"a report states what is recorded under this name alone ({alone}), since which names share documents "
+                f"is not for publication. With the other names it is {whole}: tell its readers that, although it shows "
+                "them that names share documents, or do not publish it"
+            )
+        return ". And ".join(reasons) or (
+            f"a report states {alone}, since how incomplete runs ended is not for publication: there they count as "
+            "charged, and as outputs"
+        )
+
+    @property
+    def spent_so_far(self) -> str:
+        """What was spent, in words; not a guarantee."""
+        return f"spent so far: epsilon {at_least(self.spent_epsilon)} at delta {self.grant.delta:g}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on what was counted: batches, shared documents and unfinished runs."""
+        others = ", ".join(name for name in self.linked if name != self.name)
+        shared = f"shares documents with, and is charged together with (exact, not for publication): {others}"
+        unfinished = (
+            f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
+        )
+        names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else ", ".join(self.batches)
+        batches = _numbered(len(self.batches))
+        series = (
+            f"a series of {batches} ({names}): {self._word}"
+            if self.parallel
+            else f"a series of {batches} ({names}): a {self.unit} may be in several and pays in each"
+            ", so that all batches are charged together"
+        )
+        again = (
+            "some texts of these batches are in another batch, too (exact, not for publication): "
+            f"{', '.join(self.shared_batches)}"
+        )
+        remarks = (
+            (self.batches, series),
+            (self.shared_batches, again),
+            (others, shared),
+            (self.unfinished, unfinished),
+        )
+        return tuple(text for applies, text in remarks if applies)
+
+    @property
+    def _word(self) -> str:
+        """What the charges of a series of documents rest on, in words."""
+        if self.id_field is not None:
+            return (
+                "each document counts in one batch, under which its id was first charged, and pays for that one. That "
+                f"ids ({self.id_field}) are unique and final rests on your word"
+            )
+        most, known = self.batches_per_document, ""
+        if most > 1:
+            seen = "as its documents show (exact, not for publication)"
+            known = f", {seen if most > self.batches_declared else 'as declared'}"
+        return (
+            f"each document pays for {_numbered(most)}, the dearest{known}. That none is in more rests on your word: "
+            "the ledger sees only what more than a few percent of the texts of a batch share with other batches"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON without fingerprints; an infinite epsilon is null.
+
+        Not for sharing: all but the name, the grant and the runs depends on which datasets share documents.
+        """
+        grant = {"epsilon": _finite(self.grant.epsilon), "delta": self.grant.delta}
+        return {
+            **{name: getattr(self, name) for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")},
+            "grant": {**grant, "unbounded": self.grant.unbounded, "lapsed": bool(self.grant.lapsed)},
+            "listed": list(self.grant.listed),
+            "guaranteed": self.guaranteed.to_json(),
+            "recorded_under_this_name": self.guaranteed_alone.to_json(),
+            "spent": {"epsilon": _finite(self.spent_epsilon), "delta": self.grant.delta},
+            "remaining": self.remaining,
+            "more_runs": self.more_runs,
+            "linked": list(self.linked),
+            "batches": list(self.batches),
+            "parallel": self.parallel,
+            "batches_per_document": self.batches_per_document,
+            "batches_declared": self.batches_declared,
+            "id_field": self.id_field,
+            "shared_batches": list(self.shared_batches),
+            "runs": list(self.runs),
+            "unfinished": list(self.unfinished),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """The cost that planned runs would charge to the filter of `dataset` as it stands."""
+
+    dataset: DatasetRecord
+    cost: Cost
+
+    @property
+    def share(self) -> float:
+        """The share that `cost` takes of what all linked grants allow together; for the screen only; 0 if unbounded."""
+        return _share(self.cost, self.dataset.capacity)
+
+    @property
+    def more(self) -> int | None:
+        """How many runs of this cost fit the filters; None if unlimited."""
+        return replace(self.dataset, run_cost=self.cost).more_runs
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; an infinite cost is null.
+
+        What is left is omitted: it depends on which datasets share documents (docs/privacy.md, rule 4).
+        """
+        share = _share(self.cost, self.dataset.grant.capacity)
+        return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": share}
+
+    @property
+    def left(self) -> float:
+        """The share of what all linked grants allow together that is left, for the screen only; 1 if unbounded."""
+        return max(0.0, 1.0 - _share(self.dataset.counted, self.dataset.capacity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryRecord:
+    """A grant or run in a dataset's history, described in `text`; `run` is the run's id."""
+
+    created: datetime | None
+    text: str
+    run: str | None = None
+
+
+def _numbered(batches: int) -> str:
+    return "one batch" if batches == 1 else f"{batches} batches"
+
+
+def _finite(value: float) -> float | None:
+    """`value`, or None if it is infinite, which JSON cannot express."""
+    return value if math.isfinite(value) else None

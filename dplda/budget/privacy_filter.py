@@ -1,0 +1,412 @@
+"""Filters: decide whether a run may be reserved. There is one filter for each dataset, unit and adjacency.
+
+The parameters of a run may depend on earlier outputs; runs are admitted while the sum of their costs stays within the
+grant's capacity (docs/privacy.md, section 4.3). Overlapping datasets, whose fingerprints are equal or linked by shared
+documents, are charged jointly against the grant of each. A detected overlap can only increase what counts as spent.
+This module only computes on records that the caller read in its transaction.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dplda.base.errors import BudgetRefused
+from dplda.budget import accountant
+from dplda.budget.accountant import NOTHING, Cost
+from dplda.budget.grants import Basis, Grant, Guarantee
+from dplda.budget.ledger_records import RunRecord, Status
+from dplda.text.reading_options import READING_FACTS
+
+_FIRST_GRANT = Grant()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerState:
+    """All runs and grants of a ledger at one moment.
+
+    `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents. For
+    each older copy of the ledger that was accepted, `lapses` has one lapsed grant, which ended all earlier grants. The
+    list of a dataset in `grants` contains these lapses, too, in order of time. For a dataset that is not in `grants`,
+    the lapses alone apply.
+    """
+
+    runs: Sequence[RunRecord]
+    grants: Mapping[str, Sequence[Grant]]
+    overlaps: frozenset[tuple[str, str]] = frozenset()
+    lapses: Sequence[Grant] = ()
+
+    def grant(self, dataset: str) -> Grant:
+        """The latest grant of `dataset`; it may be a lapsed one (`Grant.lapsed`), under which nothing may be spent."""
+        return self._grants(dataset)[-1]
+
+    def _grants(self, dataset: str) -> list[Grant]:
+        return [_FIRST_GRANT, *self.grants.get(dataset, self.lapses)]
+
+    def linked(self, dataset: str) -> tuple[str, ...]:
+        """`dataset` and all datasets linked to it by shared documents, directly or through other datasets, sorted.
+
+        Only documents of charged runs count.
+        """
+        runs = [run for run in self.runs if run.is_charged and run.fingerprint]
+        names = {dataset}
+        while True:
+            fingerprints = self._shared({run.fingerprint for run in runs if run.dataset in names})
+            linked = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
+            if linked == names:
+                return tuple(sorted(names))
+            names = linked
+
+    def holders(self, fingerprints: Iterable[str]) -> set[str]:
+        """All datasets with charged runs on the documents of these `fingerprints`, and the datasets linked to them."""
+        charged = {run.dataset for run in self.runs if run.is_charged and run.fingerprint in set(fingerprints)}
+        return {name for dataset in charged for name in self.linked(dataset)}
+
+    def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
+        """These `fingerprints`, and those that share documents with one of them."""
+        pairs = [pair for pair in self.overlaps if not fingerprints.isdisjoint(pair)]
+        return fingerprints.union(*pairs)
+
+    def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
+        """The charged runs of `datasets`, oldest first."""
+        return [run for run in self.runs if run.dataset in datasets and run.is_charged]
+
+    def batches_declared(self, dataset: str) -> int:
+        """The most batches of the series `dataset` in which one document is, as its grants declare."""
+        return max(grant.batches_per_document for grant in self._grants(dataset))
+
+    def batches_per_document(self, dataset: str) -> int:
+        """The number that is declared, or that was seen in the documents if this is more.
+
+        It never falls, because grants and charged runs stay.
+        """
+        seen = (run.batches_seen for run in self.charged((dataset,)))
+        return max(self.batches_declared(dataset), *seen, 1)
+
+    def total(self, runs: Sequence[RunRecord], of: tuple[str, str | None] | None = None) -> Cost:
+        """The most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
+
+        A document is in at most r batches of a series (`batches_per_document`), so that it pays for the r dearest
+        (docs/privacy.md, T11'). The sum is taken separately for mu^2 and for the failure probability. With `of`, a
+        series and one of its batches (None: a new one), it is the most that a unit of this batch pays.
+        """
+        whole = _sum(run for run in runs if run.parallel_batch is None)
+        series: dict[str, dict[str | None, list[RunRecord]]] = {}
+        for run in runs:
+            if run.parallel_batch is not None:
+                series.setdefault(run.dataset, {}).setdefault(run.parallel_batch, []).append(run)
+        for dataset, batches in series.items():
+            most = self.batches_per_document(dataset)
+            if of is not None and dataset == of[0]:
+                whole, most = whole + _sum(batches.pop(of[1], [])), most - 1
+            costs = [_sum(found) for found in batches.values()]
+            mu_squared, delta = [cost.mu_squared for cost in costs], [cost.delta for cost in costs]
+            whole += Cost(*(math.fsum(sorted(each, reverse=True)[:most]) for each in (mu_squared, delta)))
+        return whole
+
+    def published(self, dataset: str) -> LedgerState:
+        """What may be published of the runs of `dataset`, without other datasets that share its documents.
+
+        How a run ended may depend on documents, unless it is released: all others count with their whole plan. So may
+        in how many batches documents were seen: the declared number counts.
+        """
+        runs = [replace(run, batches_seen=1, fingerprint=None) for run in self.runs if run.dataset == dataset]
+        ended = [run if run.released else replace(run, status=Status.RESERVED) for run in runs]
+        return replace(self, runs=ended, overlaps=frozenset())
+
+    def guaranteed(self, dataset: str) -> Guarantee:
+        """The guarantee for all outputs on the documents of `dataset`.
+
+        If linked datasets had outputs earlier, the guarantee is the largest of their limits and its own limit: the name
+        of `dataset` and its limit may have been chosen after those outputs had been seen.
+        """
+        names = self.linked(dataset)
+        runs = self.charged(names)
+        first = self._first_run(dataset)
+        limits = [
+            self._limit(name, self.total(runs)) for name in names if name == dataset or self._first_run(name) < first
+        ]
+        basis = max((limit.basis for limit in limits), key=list(Basis).index)
+        levels = self.levels(dataset)
+        return Guarantee(
+            epsilon=max(limit.epsilon for limit in limits),
+            delta=max(limit.delta for limit in limits),
+            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if self._admitted_unchecked(runs) else basis,
+            allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
+            listed=tuple(level.epsilon for level in levels),
+            level_delta=levels[0].delta,
+        )
+
+    def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
+        """Whether a run other than the first of `runs` was admitted under an unbounded grant.
+
+        The filter may then not have checked that the run has the same units as the earlier runs.
+        """
+        return any(
+            [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1].unbounded
+            for run in runs[1:]
+        )
+
+    def granted(self, dataset: str) -> list[tuple[Grant, str]]:
+        """Every grant, oldest first; a grant made after the first output has a remark on the guarantee."""
+        before, since = self._before_and_since(dataset)
+        levels = [level.capacity for level in self.levels(dataset)]
+        remarks = [(grant, "") for grant in before]
+        for grant in since:
+            if grant.lapsed:
+                remark = ""
+            elif grant.capacity.fits(levels[0]):
+                remark = ", not raised after outputs were released: the guarantee stays"
+            elif grant.capacity.fits(levels[-1]):
+                remark = ", raised after outputs were released, within levels listed before the first"
+            else:
+                remark = ", raised after outputs were released, to a level not listed before the first"
+            remarks.append((grant, remark))
+        return remarks
+
+    def _limit(self, dataset: str, spent: Cost) -> Guarantee:
+        """The smallest of the levels listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
+        levels = self.levels(dataset)
+        for i, level in enumerate(levels):
+            if not level.unbounded and spent.fits(level.capacity):
+                basis = Basis.LISTED if i else Basis.FIXED
+                return Guarantee(epsilon=level.epsilon, delta=(i + 1) * level.delta, basis=basis)
+        basis = Basis.NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else Basis.AFTER_LOOKING
+        largest = max([*levels, *self._before_and_since(dataset)[1]], key=lambda grant: grant.epsilon)
+        return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
+
+    def levels(self, dataset: str) -> tuple[Grant, ...]:
+        """The grant in force before the first run of `dataset`, followed by the levels listed with it."""
+        return self._before_and_since(dataset)[0][-1].levels
+
+    def _first_run(self, dataset: str) -> float:
+        return min((run.number for run in self.charged((dataset,))), default=math.inf)
+
+    def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
+        """The grants before the first run of `dataset`, and the later ones."""
+        grants = self._grants(dataset)
+        n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
+        return grants[:n_before], grants[n_before:]
+
+
+def _sum(runs: Iterable[RunRecord]) -> Cost:
+    return sum((run.cost for run in runs), NOTHING)
+
+
+def admit(
+    state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = (), batches_of_most: int = 1
+) -> None:
+    """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
+
+    `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
+    its documents are grouped into units differently. `batches_of_most` is the number of batches of its series in which
+    most documents of one batch would be.
+    """
+    others = [other for other in state.runs if other.id != run.id]
+    after = replace(state, runs=[*others, run])
+    linked = after.linked(run.dataset)
+    earlier = replace(state, runs=others).charged(linked)
+    if not all(state.grant(name).unbounded for name in linked):
+        _check_pair(earlier, run)
+        _check_ids(earlier, run)
+        _check_grouping(earlier, run, regrouped)
+        _check_reading(earlier, run)
+        _check_batch(run, state.batches_per_document(run.dataset), batches_of_most)
+    whole = after.total([*earlier, run])
+    together = _charged_together(after, run, linked)
+    for name in _with_first(run.dataset, linked):
+        _check_budget(name, state.grant(name), state.levels(name), whole, run, runs, together)
+
+
+def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
+    """Raise `BudgetRefused` if documents declared public have a bounded budget, in `dataset` or in another dataset.
+
+    `fingerprints` are the fingerprints of all corpora that share documents with the declared ones. The budgets of their
+    `holders` are checked, and, if `dataset` has runs or grants, the budgets of `dataset` and of the datasets linked to
+    it.
+    """
+    declared = {*state.grants, *(run.dataset for run in state.runs)}
+    linked = state.linked(dataset) if dataset in declared else ()
+    for name in _with_first(dataset, {*linked, *state.holders(fingerprints)}):
+        if not state.grant(name).unbounded:
+            raise BudgetRefused(
+                f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), but a corpus "
+                "declared public is read without charging one. If its documents are public: "
+                f"dplda budget grant {shlex.quote(name)} --unbounded"
+            )
+
+
+def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
+    """`names`, sorted, with `dataset` first if it is among them."""
+    return sorted(names, key=lambda name: (name != dataset, name))
+
+
+def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    for other in earlier:
+        for what in ("unit", "adjacency"):
+            fixed, requested = getattr(other, what), getattr(run, what)
+            if fixed != requested:
+                raise BudgetRefused(
+                    f"Dataset {_described(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
+                    f"and this run has {what} {requested!r}: their costs cannot be added. Use {what} {fixed!r}."
+                )
+
+
+def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Collection[str]) -> None:
+    """Raise `BudgetRefused` if an earlier run grouped the documents into other units (docs/privacy.md, rule 16)."""
+    other = next((other for other in earlier if other.grouping in regrouped), None)
+    if other is not None:
+        raise BudgetRefused(
+            f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
+            f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
+            "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier run."
+        )
+
+
+def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    """Raise `BudgetRefused` if an earlier run told documents apart by other ids, or by none.
+
+    Rows of one id are one document, so that other ids are another grouping (docs/privacy.md, rule 16). Linked datasets
+    may call the column otherwise.
+    """
+    for other in earlier:
+        alike = (
+            other.id_field == run.id_field
+            if other.dataset == run.dataset
+            else bool(other.id_field) == bool(run.id_field)
+        )
+        if not alike:
+            fixed, now = (
+                "without ids" if field is None else f"by ids (--id-field {shlex.quote(field)})"
+                for field in (other.id_field, run.id_field)
+            )
+            raise BudgetRefused(
+                f"An earlier run ({other.id}) told the documents of dataset {_described(other.dataset, run.dataset)} "
+                f"apart {fixed}, and this run tells them apart {now}: the earlier guarantee does not cover these "
+                "units. Read the documents as the earlier run did."
+            )
+
+
+def _check_reading(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    """Raise `BudgetRefused` if an earlier run read the batches of the series in another way.
+
+    Documents in two batches are recognised by their words, and only if these were made alike (docs/privacy.md, section
+    9.10). Ids tell documents apart however they are read.
+    """
+    if run.parallel_batch is None or run.id_field is not None:
+        return
+    for other in earlier:
+        if other.dataset != run.dataset or other.parallel_batch is None:
+            continue
+        if "language" in other.parameters and "language" in run.parameters:
+            names = [name for name in READING_FACTS if run.parameters.get(name) != other.parameters.get(name)]
+            now, before = (
+                "with " + ", ".join(f"{name} {parameters.get(name) or 'unset'}" for name in names)
+                for parameters in (run.parameters, other.parameters)
+            )
+        else:
+            now, before = ("as text" if "language" in each.parameters else "as counts" for each in (run, other))
+        if now != before:
+            raise BudgetRefused(
+                f"This batch is read {now}, and an earlier run of series {run.dataset!r} ({other.id}) read its "
+                f"batch {before}: documents in both would not be recognised. Read all batches of a series alike, "
+                "or begin another series."
+            )
+
+
+def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
+    """Raise `BudgetRefused` if most documents of a batch would be in more than `most` batches of the series.
+
+    Then the batch is an earlier one under another name, or the declaration is wrong.
+    """
+    if batches_of_most > most:
+        raise BudgetRefused(
+            f"With batch {run.batch!r}, most documents of a batch of series {run.dataset!r} would be in "
+            f"{batches_of_most} batches, and a document may be in {most} (exact, not for publication). Give the "
+            "documents of the new batch alone; fit a batch again under its own name (--batch); or declare that "
+            "documents are in several: dplda budget grant "
+            f"{shlex.quote(run.dataset)} --epsilon E --delta D --batches-per-document {batches_of_most}"
+        )
+
+
+def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str]) -> str:
+    """Sentences on the `linked` datasets and on how many batches of a series a document of `run` pays for."""
+    names = ", ".join(repr(name) for name in linked if name != run.dataset)
+    shared = (
+        f" It shares documents with {names} (exact, not for publication): all are charged together." if names else ""
+    )
+    most = state.batches_per_document(run.dataset)
+    if run.parallel_batch is None or most == 1:
+        return shared
+    known = f"As declared, a document may be in {most} batches of series {run.dataset!r}"
+    if most > state.batches_declared(run.dataset):
+        known = f"Documents are in {most} batches of series {run.dataset!r} (exact, not for publication)"
+    return f"{shared} {known}, so that the {most} dearest are charged together."
+
+
+def _check_budget(
+    name: str, grant: Grant, levels: Sequence[Grant], whole: Cost, run: RunRecord, runs: int, together: str
+) -> None:
+    """Raise `BudgetRefused` unless `whole`, with `run`, fits `grant`; `levels` were listed before the first output.
+
+    The message contains the sentence `together`.
+    """
+    if whole.fits(grant.capacity):
+        return
+    command = f"dplda budget grant {shlex.quote(name)}"
+    if grant.lapsed:
+        raise BudgetRefused(
+            f"Dataset {_described(name, run.dataset)} has no grant: {grant.lapsed}. Decide what it may spend from now "
+            f"on: {command} --epsilon E --delta D"
+        )
+    if math.isinf(run.cost.mu_squared):
+        raise BudgetRefused(
+            "A run that is not private, or not proven private, needs an unbounded grant, and dataset "
+            f"{_described(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
+            f"{command} --unbounded"
+        )
+    spent = whole.less(run.cost)
+    taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
+    request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
+    if math.isinf(run.epsilon):
+        request = f"this run: at delta {run.delta:g} it takes"
+    if runs > 1:
+        request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
+    late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
+    larger = f"{command} --epsilon E --delta D"
+    enough = [level for level in levels if whole.fits(level.capacity)]
+    if enough and spent != NOTHING:
+        late = f", or raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
+        larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
+    raise BudgetRefused(
+        f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
+        f"{_epsilon_left(grant, spent, run)} is left "
+        f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger}"
+    )
+
+
+def _described(name: str, dataset: str) -> str:
+    """`name` for a message about `dataset`; if it is another dataset, the text says that the two share documents."""
+    if name == dataset:
+        return repr(name)
+    return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
+
+
+def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
+    """The largest epsilon, rounded down, that is still possible for a run at the same delta."""
+    mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
+    text = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
+    if spent.delta + run.cost.delta <= grant.capacity.delta:
+        return text
+    failure = max(0.0, grant.capacity.delta - spent.delta)
+    return (
+        f"{text}, but of delta too little for another private choice of words ({failure:.2g}, needed: "
+        f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
+    )
+
+
+def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
+    """epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
+    return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

@@ -1,0 +1,177 @@
+"""The reservation of a run's budget, made before any private byte is read and held until the run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from dplda.base.errors import BudgetRefused, GateError, InputError, LedgerError
+from dplda.budget import integrity, queries
+from dplda.budget.database import Store
+from dplda.budget.events import Event
+from dplda.budget.ledger_records import Status
+from dplda.budget.privacy_filter import LedgerState, admit
+from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
+from dplda.budget.series_overlap import batches_of_most, most_batches
+from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
+
+_ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
+
+
+class Reservation:
+    """A reserved run: `run` is its id, `events` its frozen plan.
+
+    Call `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in between, the whole
+    plan counts as spent.
+    """
+
+    def __init__(
+        self, store: Store, load: Callable[[Session], LedgerState], run: str, events: tuple[Event, ...]
+    ) -> None:
+        self._store = store
+        self._load = load
+        self.run = run
+        self.events = events
+
+    def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read.
+
+        All documents, if the run is on no batch.
+        """
+        with self._store.reading() as session:
+            state = self._load(session)
+            run = next(run for run in state.runs if run.id == self.run)
+            return ~np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort")
+
+    def bind(self, fingerprint: Fingerprint) -> None:
+        """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
+
+        Checks the filters again, now of all datasets that share documents with these, and of the batches in which the
+        documents of a series are: by their ids if the run has an `id_field`, else by the documents' own words. Also
+        checks that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the
+        run then ends as `REFUSED` and costs nothing.
+        """
+        refusal: BudgetRefused | None = None
+        with self._store.writing() as session:
+            row = self._open_row(session)
+            if row.fingerprint not in (None, fingerprint.code):
+                raise GateError(f"Run {self.run} is already bound to other documents.")
+            state = self._load(session)
+            run = next(run for run in state.runs if run.id == self.run)
+            if (run.id_field is None) != (fingerprint.ids is None):
+                raise GateError(f"Run {self.run} is of a batch whose documents have ids, and needs these ids alone.")
+            shared = queries.overlapping(session, fingerprint)
+            row.fingerprint, row.grouping, of_most = fingerprint.code, fingerprint.grouping, 1
+            if (ids := fingerprint.ids) is not None:
+                if np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort").any():
+                    raise LedgerError("Another run has read some of these documents in another batch: try again.")
+            elif run.parallel_batch is not None:
+                batches = queries.batches(session, state, run, fingerprint)
+                row.batches_seen = most_batches(batches, state.batches_declared(run.dataset))
+                of_most = batches_of_most(batches, fingerprint.sketch)
+            try:
+                admit(
+                    replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
+                    replace(run, **{name: getattr(row, name) for name in ("fingerprint", "grouping", "batches_seen")}),
+                    regrouped=queries.regrouped(session, fingerprint),
+                    batches_of_most=of_most,
+                )
+                new = _document_rows(session, fingerprint, shared)
+                if ids is not None and run.batch is not None:
+                    # all of them, also those that an earlier run on the batch read: that run may end without a charge
+                    new.append(DocumentIdsRow(run=run.id, ids=codes_to_text(np.unique(ids))))
+            except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
+                refusal, new = error, []
+                row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
+            integrity.record(session, self._store.chain, *new, row)
+        if refusal is not None:
+            raise refusal
+
+    def charge(self, event: Event) -> None:
+        """Record the charge of `event`, for all its `count` queries, before its release; on disk when this returns.
+
+        Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
+        equals a planned event that was not charged yet.
+        """
+        text = integrity.canonical(event.to_json())
+        with self._store.writing() as session:
+            if self._open_row(session).fingerprint is None:
+                raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
+            open_events = select(EventRow).where(
+                EventRow.run == self.run, EventRow.event == text, EventRow.asked.is_(False)
+            )
+            row = session.scalars(open_events.order_by(EventRow.position).limit(1)).first()
+            if row is None:
+                raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
+            row.asked = True
+            integrity.record(session, self._store.chain, row)
+
+    def finish(
+        self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
+    ) -> None:
+        """End the run as done: planned events that were never charged are refunded.
+
+        `model` is the path of the released model, or `result` what the run released instead, as plain JSON; `seconds`,
+        the time of each stage, stay in the ledger. Raises `GateError` if the run has ended already.
+        """
+        times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
+        with self._store.writing() as session:
+            row = self._open_row(session)
+            row.status, row.model, row.seconds = Status.DONE, model, times
+            row.result = None if result is None else integrity.canonical(dict(result))
+            integrity.record(session, self._store.chain, row)
+
+    def abandon(self, status: str, reason: str) -> None:
+        """End the run without a model: charged events stay spent, all others are refunded.
+
+        `status` is `FAILED`, `UNSUPPORTED` or `CANCELLED`, otherwise raises `InputError`; `reason` must not contain
+        private text. A run that has ended keeps its final status, so this is safe in an exception handler.
+        """
+        if status not in _ABANDONED:
+            raise InputError(f"status must be one of {', '.join(_ABANDONED)}, got {status!r}.")
+        with self._store.writing() as session:
+            row = self._row(session)
+            if row.status == Status.RESERVED:
+                row.status, row.reason = status, reason
+                integrity.record(session, self._store.chain, row)
+
+    def _open_row(self, session: Session) -> RunRow:
+        row = self._row(session)
+        if row.status != Status.RESERVED:
+            raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be charged to it.")
+        return row
+
+    def _row(self, session: Session) -> RunRow:
+        row = session.get(RunRow, self.run)
+        if row is None:
+            raise LedgerError(f"Run {self.run} was removed from the ledger. See: dplda budget verify")
+        if queries.ended_by_accepted_copy(session, row):
+            raise LedgerError(
+                f"Run {self.run} began before an older copy of the ledger was accepted: what it charged since is not "
+                "known, so it cannot go on, and counts as wholly spent."
+            )
+        return row
+
+
+def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
+    """New rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    if fingerprint.code == NO_DOCUMENTS:
+        return []
+    rows: list[Base] = []
+    if session.get(SketchRow, fingerprint.code) is None:
+        rows.append(SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text()))
+    for code in shared:
+        pair = {"earlier": code, "later": fingerprint.code}
+        reverse = {"earlier": fingerprint.code, "later": code}
+        if session.get(OverlapRow, pair) is None and session.get(OverlapRow, reverse) is None:
+            rows.append(OverlapRow(**pair))
+    if fingerprint.grouping is not None and session.get(GroupingRow, fingerprint.grouping) is None:
+        units = fingerprint.sketch.members_to_text()
+        rows.append(GroupingRow(code=fingerprint.grouping, fingerprint=fingerprint.code, units=units))
+    return rows

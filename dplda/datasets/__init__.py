@@ -1,1 +1,0 @@
-"""Synthetic and sample corpora."""

@@ -1,1 +1,0 @@
-"""From released statistics to topics: whitening, recovery and refinement. Only released numbers are used."""

@@ -1,0 +1,1 @@
+"""From released statistics to topics. Only released numbers are used."""

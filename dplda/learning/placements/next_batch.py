@@ -1,0 +1,196 @@
+"""The next batch of a series: the topics of the previous batch, refined by noisy rounds over new documents.
+
+size     noisy number of units
+words    this batch's words: the public list, or the privately chosen words and the words of the series
+new      a topic of words that rose more than a changed prevalence of the known topics explains, if there are any
+counts   noisy variational rounds that start at the topics of the previous batch, and continue its sums of counts
+
+Releases of earlier batches are available before this batch is queried, and using them costs nothing (docs/privacy.md,
+T11'). So no budget is spent on spectral stages. Topics keep their numbers. A new topic gets the next number. A topic
+that the batch does not contain keeps its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplda.base.threads import one_blas_thread
+from dplda.budget.budget_plan import Share
+from dplda.budget.events import Stage, clip_of
+from dplda.learning import verdicts
+from dplda.learning.guided import guide
+from dplda.learning.placements.default import noisy_counts, proportions, word_power
+from dplda.learning.placements.stages import SIZE_SHARE, StageReleaser, word_shares
+from dplda.learning.recovery import Learned
+from dplda.learning.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
+from dplda.learning.settings import FitSettings
+from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
+from dplda.model.prior_topics import PriorTopics
+from dplda.model.released_counts import CountSums, ReleasedCounts
+from dplda.model.topic_groups import SAME
+from dplda.private.curator import Gate, WordFrequencies
+
+ROUNDS, MEMORY = 4, 0.7  # rounds of a batch, and the weight of a round relative to the next one
+_FREQUENCY_MEMORY = 0.9  # factor on the precision of the frequencies of earlier batches
+_KNOWN_WORDS = 2.0  # factor on the documents in the limit on the number of words: noise is averaged over batches
+# A new topic needs 5 words whose unexplained rise exceeds 5 standard deviations, and takes all above 2.
+_NEW_WORDS, _DEVIATIONS, _SOME_DEVIATIONS = 5, 5.0, 2.0
+_DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, relative to it, if nothing happens
+# A topic has faded, and its words stay as they were, if its share is below so many standard deviations of the noise, or
+# below this part of an average share.
+_DEVIATIONS_HELD, _LEAST_HELD = 3.0, 0.1
+_LEAST_STD = 1e-9  # of a frequency
+
+
+def shares(public_vocabulary: bool) -> tuple[Share, ...]:
+    """The stages of a batch with their parts of its mu^2."""
+    return (
+        SIZE_SHARE,
+        *word_shares(public_vocabulary),
+        Share(clip_of(Stage.REFINE), 0.004),
+        Share(Stage.REFINE, 0.90, ROUNDS),
+    )
+
+
+@one_blas_thread()
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size (`documents`) and the words; the prior is what the previous batch released."""
+    prior = settings.prior
+    assert prior is not None
+    assert prior.counts is not None
+    batch = _words_of_batch(words, prior, documents, settings)
+    gate.use_words(batch.words)
+    release = StageReleaser(gate, documents)
+
+    frequencies = proportions(batch.frequencies)
+    earlier = prior.counts.over(prior.words, batch.words)
+    start = _start(earlier.sums, batch.known, frequencies)
+    new = _new_topic(batch, words.std, earlier, start, documents)
+    start = np.column_stack([start, *(0.9 * topic + 0.1 * frequencies for topic in new)])
+    k = start.shape[1]
+    sums = CountSums(np.pad(earlier.sums.total, ((0, 0), (0, len(new)))), earlier.sums.variance, earlier.sums.weight)
+
+    guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
+    power = word_power(documents, k, settings)
+    expected = guided.pulled(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
+    refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
+    budget = signal_per_topic(documents, k, settings)
+    sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)
+    share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).shares
+    held = share >= max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k)
+    kept = [
+        topic for topic in range(k) if topic < len(prior) or (held[topic] and sure["verdicts"][topic] != verdicts.NOISE)
+    ]
+    faded = np.flatnonzero(~held[kept])
+    topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
+    topics[:, faded] = start[:, kept][:, faded]
+    prevalence = np.maximum(share[kept], max(share_std, 1e-9))
+    facts = {
+        **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
+        "new_topics": kept[len(prior) :],
+        "faded_topics": faded.tolist(),
+        "share_std": min(share_std, 1.0),
+        **_named(prior.names, guided.names(tuple(settings.model.seed_words or ()), k), kept),
+    }
+    return Learned(
+        topics=topics.T,
+        prevalence=prevalence / prevalence.sum(),
+        documents=documents,
+        facts=facts,
+        words=batch.words,
+        counts=ReleasedCounts(refined.sums.of_topics(kept).keeping(sums, faded), batch.frequencies, batch.std),
+    )
+
+
+def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Topics (n_words, k) from `sums` of counts.
+
+    A word that is not `known` (n_words,) gets its frequency as its probability in every topic.
+    """
+    start = np.repeat(frequencies[:, None], sums.total.shape[1], axis=1)
+    if known.any():
+        shares = frequencies[known] / frequencies[known].sum()
+        start[known] = frequencies[known].sum() * estimated_topics(sums.of_words(known), shares)
+    return start
+
+
+@dataclass(frozen=True)
+class _BatchWords:
+    """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
+
+    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch.
+    `known` says which words the series had before, and `frequent` which it left out as too frequent.
+    """
+
+    words: tuple[str, ...]
+    frequencies: np.ndarray
+    std: np.ndarray
+    now: np.ndarray
+    known: np.ndarray
+    frequent: np.ndarray
+
+
+def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
+    """The words of this batch and, if they are chosen privately, of the series, as many as `supported_words` keeps.
+
+    Frequencies are averaged over batches by their precision. The frequency of a word that was not chosen in this batch
+    is lowered instead, so that the word leaves the list in time.
+    """
+    assert prior.counts is not None
+    names = tuple(dict.fromkeys((*words.words, *(prior.words if settings.vocabulary.words is None else ()))))
+    earlier, known = prior.counts.over(prior.words, names), np.isin(names, prior.words)
+    now = np.append(words.frequencies, np.full(len(names) - len(words.words), np.nan))
+    fresh = 1 / max(words.std, _LEAST_STD) ** 2
+    old = np.where(known, _FREQUENCY_MEMORY / np.maximum(earlier.frequency_std, _LEAST_STD) ** 2, 0.0)
+    measured = np.isfinite(now)
+    averaged = (fresh * np.where(measured, now, 0.0) + old * earlier.frequencies) / (fresh + old)
+    frequencies = np.where(measured, averaged, _FREQUENCY_MEMORY * earlier.frequencies)
+    std = np.where(measured, (fresh + old) ** -0.5, earlier.frequency_std)
+    place = {word: index for index, word in enumerate(names)}
+    most = most_words(_KNOWN_WORDS * documents, settings)
+    limited = supported_words(WordFrequencies(names, frequencies, words.std), most, settings)
+    kept = np.array([place[word] for word in limited.words])
+    frequent = np.isin(limited.words, prior.too_frequent)
+    return _BatchWords(limited.words, frequencies[kept], std[kept], now[kept], known[kept], frequent)
+
+
+def _new_topic(
+    batch: _BatchWords, std: float, earlier: ReleasedCounts, topics: np.ndarray, documents: float
+) -> list[np.ndarray]:
+    """A topic (n_words,) of words that rose, if there are enough; none otherwise.
+
+    A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches.
+    For a new word the latter is taken to be the least frequency of the known words. A word that was too frequent for
+    earlier batches has no rise. Rises that are explained by a change in the prevalence of the known `topics`
+    (n_words, k) do not count: the part in their span is removed by least squares.
+    """
+    known = batch.known
+    if not known.any():
+        return []
+    least = max(float(earlier.frequencies[known].min()), 0.0)
+    before = np.where(known, np.maximum(earlier.frequencies, 0.0), least)
+    rise = np.where(np.isfinite(batch.now) & ~batch.frequent, batch.now - before, 0.0)
+    sampling = before * (1 - np.minimum(before, 1.0)) / max(documents, 1.0)
+    deviation = np.sqrt(std**2 + earlier.frequency_std**2 + sampling + (_DRIFT * before) ** 2 + _LEAST_STD**2)
+    expected = (topics * (before / np.maximum(topics.mean(axis=1), 1e-12))[:, None])[known]
+    shares = np.linalg.lstsq(expected / deviation[known, None], rise[known] / deviation[known], rcond=None)[0]
+    rise[known] -= expected @ shares
+    if (rise > _DEVIATIONS * deviation).sum() < _NEW_WORDS:
+        return []
+    topic = np.where(rise > _SOME_DEVIATIONS * deviation, rise, 0.0)
+    topic /= topic.sum()
+    return [topic] if cosines(topics, topic[:, None]).max() < SAME else []
+
+
+def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
+    """An entry for `Learned.facts` with the names of the topics `kept`, or no entry if none has a name.
+
+    Names of `guided` topics replace those of the previous batch.
+    """
+    found = [(guided[topic] if guided else "") or names.get(topic, "") for topic in kept]
+    return {"topic_names": found} if any(found) else {}

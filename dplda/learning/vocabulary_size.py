@@ -1,0 +1,118 @@
+"""The number of words of a run: which words are modelled, and how many of them stand out from the noise.
+
+1. A private vocabulary starts with every word whose noisy votes pass a threshold (`Curator.choose_words`).
+2. `modelled_words` drops those above `frequency_limit`, and keeps at most ``max_vocabulary`` of them.
+3. The default placement then keeps as many words, private or public, as stand out from its noise (`supported_words`).
+
+Steps 2 and 3 are post-processing of releases.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dplda.base.config import NO_NOISE
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.accountant import gaussian_budget
+from dplda.learning.settings import DEFAULTS, FitSettings
+from dplda.private.curator import WordFrequencies
+
+_USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
+_FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
+_WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
+_LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
+_PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
+_LEAST_PAIRED, _MOST_PAIRED = 50, 500
+
+
+def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
+    """The largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of the released words.
+
+    The user's limit if there is one. Otherwise 0.1; it is raised to at most 0.2 if fewer than 250 words would be left,
+    and without bound if fewer than 8 words for each topic would be left.
+    """
+    limit = settings.vocabulary.max_document_frequency
+    if limit is not None:
+        return limit
+    rising = np.sort(frequencies)
+    least = _WORDS_PER_TOPIC * number_of_topics(settings)
+    for_few, for_topics = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
+    return max(_USUAL_LIMIT, min(for_few, _RAISED_LIMIT), for_topics)
+
+
+def chosen_words_needed(settings: FitSettings) -> int:
+    """The fewest privately chosen words from which a run learns topics."""
+    return min(settings.model.words_needed, settings.vocabulary.max_vocabulary)
+
+
+def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """The most frequent of the `released` words within the limits of `settings`.
+
+    Raises `UnsupportedByData` if they are too few for the topics, except in a run that continues a series, which also
+    has the words of earlier batches. The message depends on releases alone.
+    """
+    limit, needed = frequency_limit(released.frequencies, settings), chosen_words_needed(settings)
+    kept = np.flatnonzero(released.frequencies <= limit)[: settings.vocabulary.max_vocabulary]
+    if len(kept) >= needed or settings.continues_series:
+        return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
+    if len(released.words) < needed:
+        raise UnsupportedByData(
+            f"only {len(released.words)} words are frequent enough to be released, and {needed} are needed. "
+            "Ask for fewer topics, or use more documents, a larger epsilon, or a public word list (--vocabulary)."
+        )
+    raise UnsupportedByData(
+        f"{len(released.words)} words are frequent enough to be released, but only {len(kept)} of them are in at most "
+        f"{limit:.0%} of the documents, and {needed} are needed. Raise --max-document-frequency, or ask "
+        "for fewer topics."
+    )
+
+
+def most_words(documents: float, settings: FitSettings) -> int:
+    """The number of words that stand out from the noise of a run over `documents` units.
+
+    A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
+    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md).
+    """
+    topics = number_of_topics(settings)
+    return math.ceil(max(_LEAST_PER_TOPIC * topics, _WORDS_PER_SIGNAL * signal_per_topic(documents, topics, settings)))
+
+
+def most_paired_words(documents: float, settings: FitSettings) -> int:
+    """The number of words whose pairs stand out from the noise of `placements.from_pairs`.
+
+    The number of noisy pairs grows with the square of the number of words, and hardly with the number of topics. The
+    result is therefore proportional to documents * mu alone (docs/design-log.md).
+    """
+    paired = math.ceil(_PAIRED_PER_SIGNAL * documents * run_mu(settings))
+    return max(_LEAST_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))
+
+
+def number_of_topics(settings: FitSettings) -> int:
+    """The number of topics requested; the default number for ``auto``, whose number is not known yet."""
+    return int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
+
+
+def run_mu(settings: FitSettings) -> float:
+    """The parameter mu of the run under Gaussian DP."""
+    return gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
+
+
+def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
+    """documents * mu / topics, where mu is the parameter of the run under Gaussian DP."""
+    return documents * run_mu(settings) / topics
+
+
+def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
+    """The most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
+
+    `most` is, for instance, the result of `most_words`. The placement ``none`` keeps all words.
+    """
+    if settings.model.placement == NO_NOISE:
+        return words
+    guiding = set(settings.model.guiding_words)
+    always = [index for index, word in enumerate(words.words) if word in guiding]
+    frequent = np.argsort(-words.frequencies, kind="stable")[:most]
+    kept = np.union1d(frequent, always).astype(np.int64)
+    return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)

@@ -1,1 +1,0 @@
-"""Forecasts of what a budget would give, before any data are read."""

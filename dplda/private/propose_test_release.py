@@ -1,0 +1,192 @@
+"""Propose-test-release: private tests bound the local sensitivity of an output, which scales its noise.
+
+A release first consists of private bounds, and then of the output. Some of the bounds are tests (docs/privacy.md,
+section 3, T4). If a test fails, the output is neither released nor charged; each function says which bounds it charges
+before it stops. The eigen-solvers are backward stable: their result is exact for an input within relative distance
+`_SOLVER` of the given one. Every sensitivity is therefore increased by twice that distance (section 5).
+
+M and B = M3(., ., h), both (d, d), are the moments of the placement ``config4``; this B is not the
+bound of the lattice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dplda.budget.events import Stage
+from dplda.private.local_sensitivity import (
+    KAPPA,
+    ROOT2,
+    PtrResult,
+    StabilityTest,
+    TopicStability,
+    decomposition_sensitivity,
+    moment_changes,
+)
+from dplda.private.noise import NoisyValues, ReleaseValues
+from dplda.private.statistics.coordinates import pack, unpack
+
+_SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
+_SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
+_MOST_UNITS = 1e8  # a whitened tensor's norm is cut to this many times its largest change by one unit
+_LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
+
+
+@dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
+class PerturbedEigenvectors:
+    """The exact `columns` T(v_i, v_i, .), (k, k), of the placement ``config3``; only the release adds noise to them.
+
+    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue. `gap`, the least eigenvalue gap, and
+    `norm`, the operator norm of the (k, k^2) unfolding of T, bound how much one unit can perturb them.
+    """
+
+    gap: float
+    norm: float
+    columns: np.ndarray
+
+
+def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> np.ndarray:
+    """T (k, k, k): `unpack(coordinates)`, shrunk to Frobenius norm `largest` if it exceeds that, plus K."""
+    total = unpack(coordinates, len(K))
+    shrink = min(1.0, largest / max(float(np.linalg.norm(total)), 1e-300))
+    return np.asarray(shrink * total + K)
+
+
+def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
+    """Decompose the symmetric T (k, k, k) along theta / |theta|.
+
+    The gap is capped at `largest`, a public upper bound on the Frobenius norm of T. For k = 1 the gap is `largest`.
+    """
+    A = T @ (theta / np.linalg.norm(theta))
+    values, V = np.linalg.eigh((A + A.T) / 2)
+    V = V[:, ::-1]
+    columns = np.einsum("abc,ai,bi->ci", T, V, V, optimize=True)
+    norm = float(np.linalg.norm(T.reshape(len(T), -1), 2))
+    return PerturbedEigenvectors(float(np.min(np.diff(values), initial=largest)), norm, columns)
+
+
+@dataclass(frozen=True, repr=False)
+class SpectralTopics:
+    """The exact `topics` (d, k) of the placement ``config4``; only the release adds noise.
+
+    The columns are (r . x_i) x_i, with |r| = 1.
+
+    Let R = M^(-1/2) on the span of the k leading eigenvectors of M, and v_i the eigenvectors of H = R B R in that span.
+    Then x_i = M^(1/2) v_i. For the population's M = sum w_i mu_i mu_i' with topics mu_i, the columns are
+    w_i (r . mu_i) mu_i (docs/privacy.md, section 3).
+
+    `eigenvalues` are the 1st, k-th and (k + 1)-th of M; `norm` is the operator norm of B; `gap` is the least eigenvalue
+    gap of H. Without k positive eigenvalues, gap and topics are 0.
+    """
+
+    eigenvalues: np.ndarray
+    norm: float
+    gap: float
+    topics: np.ndarray
+
+
+def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
+    """The k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H, for 2 <= k < d.
+
+    r (d,) is scaled to norm 1.
+    """
+    values, vectors = np.linalg.eigh((M + M.T) / 2)
+    norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
+    eigenvalues = values[[-1, -k, -k - 1]]
+    if eigenvalues[1] <= _SINGULAR:
+        return SpectralTopics(eigenvalues, norm, 0.0, np.zeros((len(M), k)))
+    U, root = vectors[:, -k:], np.sqrt(values[-k:])
+    H = (U.T @ B @ U) / np.outer(root, root)
+    rotated, V = np.linalg.eigh((H + H.T) / 2)
+    X = (U * root) @ V[:, ::-1]
+    return SpectralTopics(eigenvalues, norm, float(np.diff(rotated).min()), X * (r / np.linalg.norm(r) @ X))
+
+
+def release_decomposition(
+    release: ReleaseValues, coordinates: np.ndarray, K: np.ndarray, theta: np.ndarray, change: float
+) -> PtrResult:
+    """Release the columns T(v_i, v_i, .), (k, k), of T = `unpack(coordinates)` + K (T5).
+
+    `coordinates` (k (k + 1) (k + 2) / 6,) are the entries at a <= b <= c of the clipped mean of E3(W, W, W), and K (k,
+    k, k) is LDA's correction. A unit changes T by at most `change` in Frobenius norm. Charges ``gap``, ``tensor norm``
+    and, if the test of the gap passes, ``decomposition``.
+    """
+    K = unpack(pack(K), len(K))
+    T = _whitened_tensor(coordinates, K, _MOST_UNITS * change)
+    largest = _MOST_UNITS * change + float(np.linalg.norm(K))  # public, and at least the norm of T
+    error = _SOLVER * largest
+    exact, change = decompose(T, theta, largest), change + 2 * error
+    gap = release(Stage.GAP, np.array([exact.gap]), KAPPA * change)
+    gap_low = float(gap.values[0]) - gap.margin() - KAPPA * error
+    norm = release(Stage.TENSOR_NORM, np.array([exact.norm]), change)
+    norm_up = max(float(norm.values[0]) + norm.margin(), 0.0) + error
+    tests = (
+        StabilityTest("least eigenvalue gap at least", gap_low, KAPPA * change),
+        StabilityTest("tensor norm at most", norm_up),
+    )
+    return _released(
+        release,
+        Stage.DECOMPOSITION,
+        exact.columns,
+        tests,
+        decomposition_sensitivity(gap_low, norm_up, change) + 2 * error,
+    )
+
+
+def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
+    """Release the columns of `SpectralTopics`, (d, k), with noise scaled to their local sensitivity (T6).
+
+    `units` is the noisy number of eligible units. Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``
+    until a test fails.
+    """
+    least_units = max(float(units.values[0]) - units.margin(), 1.0)
+    change2, change3 = moment_changes(alpha0, least_units)
+    change2, change3 = change2 + 2 * _SOLVER * _LARGEST2, change3 + 2 * _SOLVER * _LARGEST3
+    tests = [StabilityTest("units at least", least_units)]
+
+    spectrum = release(Stage.SPECTRUM, exact.eigenvalues, change2)
+    one, two = spectrum.margin(bounds=4), spectrum.margin(bounds=4, terms=2)
+    first, kth, after = map(float, spectrum.values)
+    bounds = TopicStability(
+        first=max(first, kth) + one,
+        least=kth - one,
+        most=kth + one,
+        gap=kth - after - two,
+        norm=0.0,
+        change2=change2,
+        change3=change3,
+    )
+    tests += [
+        StabilityTest("first eigenvalue at most", bounds.first),
+        StabilityTest("last topic's eigenvalue at least", bounds.least, change2),
+        StabilityTest("its gap to the next at least", bounds.gap, ROOT2 * change2),
+    ]
+    if not bounds.separated:
+        return PtrResult(None, 0.0, tuple(tests))
+
+    norm = release(Stage.NORM, np.array([exact.norm]), change3)
+    norm_up = max(float(norm.values[0]) + norm.margin(), 0.0)
+    # The solver's error in H, expressed as an error in B.
+    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)
+    bounds = replace(bounds, norm=norm_up + error, change3=change3 + 2 * error)
+    gap = release(Stage.EIGENVALUE_GAP, np.array([exact.gap]), bounds.gap_change)
+    gap_low = float(gap.values[0]) - gap.margin()
+    tests += [
+        StabilityTest("contracted third moment's norm at most", norm_up),
+        StabilityTest("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
+    ]
+    error = 2 * _SOLVER * (bounds.first + change2)
+    return _released(release, Stage.TOPICS, exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
+
+
+def _released(
+    release: ReleaseValues, stage: str, value: np.ndarray, tests: tuple[StabilityTest, ...], sensitivity: float
+) -> PtrResult:
+    """`value` with noise, or no value if `sensitivity` is not finite."""
+    if not math.isfinite(sensitivity):
+        return PtrResult(None, 0.0, tests)
+    answer = release(stage, value, sensitivity)
+    return PtrResult(answer.values, answer.std, tests)

@@ -1,0 +1,220 @@
+"""(vi) Expected word-topic counts: s_i c_i phi_iz, with the responsibilities phi of a fixed E-step.
+
+A document's columns of the topics are gathered once, one row per topic, so that every step reads contiguous memory and
+is vectorised over words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.base.compiled import compiled
+from dplda.private.statistics.clipping import FAST
+from dplda.private.statistics.loops import UNROLLED, clear, multiply_rows, padded, round_up, weigh_rows
+from dplda.private.statistics.statistic import (
+    NONNEGATIVE,
+    ROW_PER_WORD,
+    Contribution,
+    CudaTwin,
+    Statistic,
+    as_float32,
+    equal_weights,
+)
+
+E_STEPS = 7  # largest number of steps: more make noisy topics alike; the last one is never over-relaxed
+TOLERANCE = 2e-3  # the E-step ends when a step changes gamma, summed over topics, by less than this share of the tokens
+LEAST = np.float32(1e-30)  # added to each word's probability, so that a word without topics causes no division by zero
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _exp_digamma(x: float) -> float:
+    """exp(digamma(x)) for x > 0, with a relative error below 3e-6 wherever float32 can represent the result.
+
+    Other x give nan, and the unit then contributes nothing. The code has no branch or call, so that it is vectorised
+    over topics. The result is a quotient. Its numerator v + 1/(24 v) - 37/(5760 v^3), v = x + 7/2, approximates
+    exp(digamma(x + 4)). Its denominator exp(1/x + ... + 1/(x + 3)) is computed as the 256th power of a Taylor
+    polynomial of degree 7.
+    """
+    p = x * (x + 3.0)
+    r = (2.0 * x + 3.0) * (2.0 * p + 2.0) / (p * (p + 2.0)) / 256.0
+    e = 1.0 + r * (1.0 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r / 5040))))))
+    for _ in range(8):
+        e *= e
+    v = x + 3.5
+    w = v * v
+    return (w * (w + 1 / 24) - 37 / 5760) / (w * v * e) if x > 0.0 else np.nan
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def gather(words, counts, first, last, matrix, stride, rows, table, amounts):
+    """Copy a document's columns of the topics to `table`, one row per topic, and its counts to `amounts`.
+
+    Rows are padded with zeros to a multiple of `UNROLLED`; returns their length.
+    """
+    size, wide = last - first, padded(last - first, UNROLLED)
+    end = max(wide - UNROLLED, 0)
+    for z in range(rows):
+        clear(table, z * wide + end, wide - end)
+    clear(amounts, end, wide - end)
+    at, step = np.uint64(first), np.uint64(wide)
+    for e in range(np.uint64(size)):
+        amounts[e] = np.float32(counts[at + e])
+        row, to = np.uint64(words[at + e] * stride), np.uint64(e)
+        for z in range(np.uint64(rows)):
+            table[to] = matrix[row + z]
+            to += step
+    return wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
+    """Variational posterior of one document for fixed topics (Blei, Ng, Jordan 2003, section 5.2).
+
+    `alpha` is the prior of each topic. `table` and `amounts` are as `gather` writes them, with rows of `wide`; the next
+    `wide` numbers of `amounts`, and `before` (stride,), are scratch space. Fills `gamma` (stride,) with the Dirichlet
+    parameters and `theta` (stride,) with exp(digamma(gamma)), except for padding. That is exp(E log t) for the topic
+    proportions t, up to a common factor, which cancels in the shares of topics. Returns the number of steps.
+
+    Coordinate ascent converges slowly for topics that vanish from a document. Therefore every second step is
+    over-relaxed: it is three times as long in log gamma, and the plain step after it corrects converged topics. The
+    first step starts from equal shares; it is neither over-relaxed nor tested for convergence. The result depends on
+    this document alone.
+    """
+    rows = padded(k, 4)
+    for z in range(np.uint64(len(theta))):
+        theta[z] = 1.0
+    for step in range(1, E_STEPS + 1):
+        _ascend(table, amounts, wide, rows, alpha, theta, gamma)
+        if step % 2 and step > 1:
+            if step == E_STEPS or _distance(gamma, before, rows) < TOLERANCE * length:
+                break
+            _lengthen(alpha, before, gamma, rows)
+        _exp_digammas(gamma, rows, theta, before)
+    _exp_digammas(gamma, rows, theta, before)
+    return step
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _ascend(table, amounts, wide, rows, alpha, theta, gamma):
+    """One step of coordinate ascent, from `theta` to `gamma`."""
+    half = np.uint64(wide)
+    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    for i in range(np.uint64(wide)):
+        amounts[half + i] = amounts[i] / amounts[half + i]
+    multiply_rows(table, rows, wide, amounts, wide, gamma)
+    for z in range(np.uint64(rows)):
+        gamma[z] = alpha + theta[z] * gamma[z]
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _distance(x, y, n):
+    """Sum of |x - y| over the first `n` entries."""
+    total = np.float32(0.0)
+    for z in range(np.uint64(n)):
+        total += abs(x[z] - y[z])
+    return total
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _lengthen(alpha, before, gamma, n):
+    """Make the step to `gamma` three times as long in log gamma, but keep at least a quarter of gamma - alpha."""
+    for z in range(np.uint64(n)):
+        ratio = gamma[z] / before[z]
+        least = alpha + np.float32(0.25) * (gamma[z] - alpha)
+        longer = gamma[z] * ratio * ratio
+        gamma[z] = least if longer < least else longer
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _exp_digammas(gamma, n, theta, before):
+    """theta = exp(digamma(gamma)), zero below `LEAST`, and before = gamma.
+
+    The weight of a vanished topic would otherwise be a denormal float32 number, on which processors are many times
+    slower.
+    """
+    for z in range(np.uint64(n)):
+        before[z] = gamma[z]
+        weight = np.float32(_exp_digamma(np.float64(gamma[z])))
+        theta[z] = np.float32(0.0) if weight < LEAST else weight  # nan stays nan
+
+
+@compiled()
+def posterior_room(k, directions, longest):
+    """The scratch space of `posterior` for documents of at most `longest` entries."""
+    return 3 * (padded(k) + padded(directions)) + (2 + padded(k, 4)) * padded(longest, UNROLLED)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def document_space(words, counts, first, last, matrix, shape, room):
+    """A document in `room` (`posterior_room`), ready for its `posterior`.
+
+    Returns `before`, `theta` and `gamma` (stride,), the `table` and `amounts` of `gather`, and their rows' length.
+    """
+    k, _, stride, _, _ = shape
+    begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
+    before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
+    amounts, table = room[begin:behind], room[behind:]
+    wide = gather(words, counts, first, last, matrix, stride, padded(k, 4), table, amounts)
+    return before, theta, gamma, table, amounts, wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def fitted(words, counts, first, last, length, matrix, shape, room):
+    """The `posterior` of one document in `room`; returns the arrays of `document_space` without `before`."""
+    k, _, _, _, alpha = shape
+    before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
+    posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
+    return theta, gamma, table, amounts, wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def predict(theta, gamma, table, amounts, wide, k):
+    """For each entry, sum `gamma` times the word's probability over topics; returns the sum of `gamma`.
+
+    The arguments are what `fitted` returns. The sums are written to `amounts` from `wide` on, and `theta` is
+    overwritten.
+    """
+    rows, total = padded(k, 4), np.float32(0.0)
+    for z in range(np.uint64(rows)):
+        theta[z] = gamma[z] if z < k else np.float32(0.0)
+        total += theta[z]
+    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    return total
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
+    """One row per entry: its scale times its count, distributed over topics."""
+    k, _, stride, _, _ = shape
+    theta, _, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
+    weigh_rows(theta, table, padded(k, 4), wide, amounts, wide, LEAST)
+    start, half = np.uint64(first), np.uint64(wide)
+    for e in range(np.uint64(last - first)):
+        w = np.uint64(words[start + e])
+        share = scale[w] * (amounts[e] / amounts[half + e])
+        at, to = w * np.uint64(stride), e * np.uint64(stride)
+        for z in range(np.uint64(stride)):
+            out[to + z] = share * theta[z] * matrix[at + z]
+
+
+EXPECTED_COUNTS = Statistic(
+    name=f"{__name__}:EXPECTED_COUNTS",
+    layout=ROW_PER_WORD,
+    replace_factor=NONNEGATIVE,
+    contribution=_contribution,
+    row=lambda k, directions: round_up(k),
+    room=posterior_room,
+    cuda=CudaTwin("add_expected_counts", vectors=3),
+)
+
+
+def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | None = None) -> Contribution:
+    """(vi): expected word-topic counts under `word_weights` (n_words, k), sum of shape (n_words, k).
+
+    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic. After the
+    E-step, row i is multiplied by the positive scale[i] (ones by default).
+    """
+    word_weights = as_float32(word_weights)
+    n_words, k = word_weights.shape
+    scale = as_float32(np.ones(n_words) if scale is None else scale)
+    return Contribution(EXPECTED_COUNTS, scale, word_weights, equal_weights(k), float(alpha))

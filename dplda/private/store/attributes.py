@@ -1,0 +1,103 @@
+"""Attributes by which documents are grouped, such as product or month, and the rows of the resulting table.
+
+Attributes, groups and rows are public or released; a document's own values are private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from functools import lru_cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
+
+from dplda.base.errors import InputError
+
+OTHER = "other"  # the name of the row of documents that are in no listed group
+_MONTHS_OF_QUARTER = 3
+
+
+def _week(day: date) -> str:
+    year, week, _ = day.isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+PERIODS: dict[str, Callable[[date], str]] = {  # names of periods, in which alphabetical order is that of time
+    "day": date.isoformat,
+    "week": _week,
+    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // _MONTHS_OF_QUARTER + 1}",
+    "year": lambda day: f"{day.year:04}",
+}
+BOOLEAN = "bool"
+_TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute by which documents are grouped: the values of a `column`, or the `period` of its dates.
+
+    With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
+    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Dates with an offset are converted to the
+    time zone `zone`; other dates are taken as they are.
+    """
+
+    column: str
+    period: str | None = None
+    zone: str = "UTC"
+
+    @property
+    def name(self) -> str:
+        """The attribute as written in ``--by``: ``product`` or ``month(date)``."""
+        return self.column if self.period is None else f"{self.period}({self.column})"
+
+    def group(self, value: str) -> str | None:
+        """The group of a document with this `value` in the column; None if the value names no group."""
+        if self.period is None:
+            return None if value == OTHER else value  # which is the name of a row
+        if self.period == BOOLEAN:
+            return _TRUTH.get(value.casefold())
+        zone = time_zone(self.zone)
+        try:
+            moment = datetime.fromisoformat(value)
+            day = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
+        except (ValueError, OverflowError):
+            return None
+        return PERIODS[self.period](day)
+
+
+@lru_cache(maxsize=8)
+def time_zone(name: str) -> tzinfo:
+    """The time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
+    if name == "UTC":
+        return UTC
+    try:
+        with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+            return ZoneInfo.from_file(file, name)
+    except (OSError, ValueError, AttributeError):
+        raise InputError(f"zone must be a time zone such as Europe/Berlin, got {name!r}.") from None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An attribute and its listed `groups`, which are public or released; a document in none of them is in `OTHER`."""
+
+    attribute: Attribute
+    groups: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups, and `OTHER` at the end."""
+        return *self.groups, OTHER
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of a table: one for every combination of groups of its `axes`, the last axis varying fastest."""
+
+    axes: tuple[Axis, ...]
+
+    def __len__(self) -> int:
+        return math.prod(len(axis.names) for axis in self.axes)

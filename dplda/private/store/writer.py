@@ -1,0 +1,266 @@
+"""Writing a corpus store from chunks of counted documents, so that a stopped import can resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dplda.base.errors import InputError
+from dplda.private.store.count_store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
+from dplda.private.store.fingerprint import Fingerprinter
+from dplda.private.store.partial_store import Notice, Origin, PartialStore, silent
+from dplda.private.store.shards import BLOCK_DOCUMENTS, SCHEMA, SCHEMA_WITH_GROUPS, Checkpoint, Shard, read_block
+from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
+
+_SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
+_SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
+_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
+
+
+class StoreWriter:
+    """Context manager that writes a store in a partial folder and moves it to `destination` when it is complete.
+
+    If an import of a known `origin` is stopped, the shards on disk remain in the partial folder, and the next import of
+    the same origin resumes from them: the caller must skip the first `n_read` documents of the source, defective ones
+    included. `restart` discards these shards. `notice` receives one line, a local diagnostic, when the import resumes,
+    starts over or is stopped. With the `key` of a ledger, the store contains its own fingerprint. Memory holds the
+    dictionary and one shard. Raises `InputError` if the folder cannot be written, for example because the disk is full,
+    and `StoreLocked` while another process writes the same store.
+    """
+
+    def __init__(
+        self,
+        destination: str | Path,
+        *,
+        unit: str = DOCUMENT,
+        name: str | None = None,
+        reading: dict[str, Any] | None = None,
+        origin: Origin | None = None,
+        restart: bool = False,
+        notice: Notice = silent,
+        key: bytes | None = None,
+        group_columns: Sequence[str] = (),
+        id_field: str | None = None,
+    ) -> None:
+        self._destination = Path(destination)
+        self._unit = unit
+        self._name = name
+        self._reading, self._group_columns, self._id_field = reading or {}, tuple(group_columns), id_field
+        self._notice = notice
+        self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
+        self._numbers: dict[str, int] = {}
+        self._n_words_written = 0
+        self._waiting: list[Any] = []
+        self._n_waiting = self._n_entries = 0
+        self.n_documents = self.n_read = 0
+        self.defects: Counter[Defect] = Counter()
+
+    def __enter__(self) -> Self:
+        with _writing(self._destination):
+            self._partial.open()
+            try:
+                self._resume()
+            except BaseException:
+                self._partial.close()
+                raise
+        if self.n_read:
+            self._notice(
+                f"Resuming after document {self.n_read:,}, where an import into {self._destination} stopped "
+                "(exact, not private, not for publication)."
+            )
+        return self
+
+    def append(self, chunk: CountedDocuments) -> None:
+        """Add documents. Entries of the same word are added up; documents without words are kept, empty."""
+        numbers = self._numbers
+        lookup = np.fromiter(
+            (numbers.setdefault(word, len(numbers)) for word in chunk.words), np.int64, len(chunk.words)
+        )
+        rows, overflowed = merge(chunk.indptr, lookup[chunk.indices], chunk.counts, len(numbers))
+        self.defects.update(chunk.defects)
+        self.defects[Defect.BAD_COUNT] += overflowed
+        self.defects[Defect.NO_WORDS] += int(np.count_nonzero(np.diff(rows[0]) == 0)) - overflowed
+        self._waiting.append(_batch(rows, chunk, len(self._group_columns)))
+        self._n_waiting += len(chunk.ids)
+        self._n_entries += len(rows[1])
+        self.n_documents += len(chunk.ids)
+        self.n_read += len(chunk.ids) + chunk.defects.total()
+        if self._n_waiting >= _SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= _SHARD_ENTRIES:
+            with _writing(self._destination):
+                self._flush()
+
+    def carry_over(self, defects: dict[str, int]) -> None:
+        """Replace the recorded defects by the defects of the store from which the documents come."""
+        self.defects = Counter({Defect[name]: count for name, count in defects.items()})
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                with _writing(self._destination):
+                    self._finish()
+        finally:
+            if self._partial.is_kept:
+                self._notice(
+                    f"What was read is kept in {self._partial.folder}: the same command resumes there. Remove "
+                    "that folder to discard it."
+                )
+            self._partial.close()
+
+    def _resume(self) -> None:
+        """Continue after the shards that are on disk."""
+        for shard in self._partial.shards:
+            self._take(shard)
+            reached = shard.checkpoint()
+            self.n_read, self.n_documents = reached.n_read, reached.n_documents
+            self.carry_over(reached.defects)
+
+    def _flush(self) -> None:
+        """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume after the shard."""
+        schema = SCHEMA_WITH_GROUPS if self._group_columns else SCHEMA
+        place = schema.get_field_index("new_words")
+        table = pa.Table.from_batches(self._waiting, schema.remove(place))
+        new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
+        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # the first document has them all
+        kind = SCHEMA.field("new_words")
+        table = table.add_column(place, kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
+        n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
+        batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
+        reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
+        self._take(self._partial.add(batches, reached))
+        self._waiting, self._n_waiting, self._n_entries = [], 0, 0
+
+    def _take(self, shard: Shard) -> None:
+        """Add a shard on disk to the dictionary and the fingerprint."""
+        words = shard.new_words().to_pylist()
+        for word in words:
+            self._numbers.setdefault(word, len(self._numbers))
+        self._n_words_written += len(words)
+        if self._fingerprinter is not None:
+            self._fingerprinter.add_words(words)
+            for index in range(len(shard)):
+                self._fingerprinter.add(read_block(shard.batch(index), self._n_words_written))
+
+    def _finish(self) -> None:
+        if self._n_waiting or not self._partial.n_shards:
+            self._flush()
+        meta = {
+            "format": FORMAT,
+            "version": VERSION,
+            "id": secrets.token_hex(16),
+            "unit": self._unit,
+            "name": self._name,
+            "reading": self._reading,
+            **({"groups": list(self._group_columns)} if self._group_columns else {}),
+            **({} if self._id_field is None else {"id_field": self._id_field}),
+            "documents": self.n_documents,
+            "defects": self._named_defects(),
+            "shards": self._partial.n_shards,
+        }
+        files = {META: json.dumps(meta).encode()}
+        if self._fingerprinter is not None:
+            files = {FINGERPRINT: self._fingerprinter.sealed(store_identity(self._partial.inside, meta))} | files
+        self._partial.finish(files)
+
+    def _named_defects(self) -> dict[str, int]:
+        return {defect.name: count for defect, count in self.defects.items() if count}
+
+
+@contextmanager
+def _writing(destination: Path) -> Iterator[None]:
+    """Turn the errors of a full disk or a read-only folder into a one-line `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "input/output error"
+        raise InputError(
+            f"Cannot write the corpus store {destination}: {reason}. Make room or choose another folder."
+        ) from None
+
+
+def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
+    """An Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
+
+    It lacks the column of new words, which is added when its shard is written.
+    """
+    indptr, words, counts = rows
+    schema = SCHEMA_WITH_GROUPS if n_groups else SCHEMA
+    schema = schema.remove(schema.get_field_index("new_words"))
+    offsets = pa.array(indptr.astype(np.int32))
+    lists = [
+        pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
+        for name, values in (("words", words), ("counts", counts))
+    ]
+    columns = [*lists, pa.array(chunk.units, pa.binary(16)), pa.array(chunk.ids, pa.string())]
+    if n_groups:
+        values = chunk.groups or [(None,) * n_groups] * len(chunk.ids)
+        columns.append(pa.array(values, schema.field("groups").type))
+    return pa.record_batch(columns, schema=schema)
+
+
+def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None = None) -> Iterator[CountedDocuments]:
+    """The documents of `store` after the first `skip`, or those that are `kept` (n_documents,), for a `StoreWriter`.
+
+    The first `skip` documents must be whole blocks. A chunk lists the words that it uses and all earlier words of the
+    dictionary that no chunk has listed, so that words keep their indices; the last chunk lists all remaining words.
+    """
+    place = np.empty(len(store.dictionary), np.int64)  # index of a word in the chunk
+    n_listed = 0
+    n_read = 0
+    for index, block in enumerate(store.blocks(), 1):
+        rows = slice(n_read, n_read + block.n_documents)
+        n_read = rows.stop
+        if n_read <= skip:
+            continue
+        block = block if kept is None else block.only(kept[rows])
+        end = len(place) if index == store.n_blocks else max(n_listed, int(block.words.max(initial=-1)) + 1)
+        needed = np.zeros(len(place), np.bool_)
+        needed[block.words] = needed[n_listed:end] = True
+        numbers = np.flatnonzero(needed)
+        place[numbers] = np.arange(len(numbers))
+        n_listed = end
+        raw = np.ascontiguousarray(block.units).tobytes()
+        yield CountedDocuments(
+            words=[store.dictionary[number] for number in numbers.tolist()],
+            indptr=block.indptr.astype(np.int64),
+            indices=place[block.words],
+            counts=block.counts.astype(np.int64),
+            ids=block.ids.to_pylist(),
+            units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],
+            groups=() if block.groups is None else [tuple(values) for values in block.groups.to_pylist()],
+        )
+
+
+def merge(
+    indptr: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
+) -> tuple[_Rows, int]:
+    """CSR rows with ascending, distinct words, and the counts of repeated words added up.
+
+    `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that range becomes empty; the number of these
+    rows is returned too.
+    """
+    shape = (len(indptr) - 1, max(n_words, 1))
+    matrix = scipy.sparse.csr_array((counts.astype(np.int64), words, indptr), shape=shape)
+    matrix.sum_duplicates()
+    over = np.flatnonzero(matrix.data > MAX_COUNT)
+    emptied = np.unique(np.searchsorted(matrix.indptr, over, "right") - 1)
+    for row in emptied:
+        matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]] = 0
+    matrix.eliminate_zeros()
+    merged = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.int32)
+    return merged, len(emptied)

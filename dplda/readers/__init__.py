@@ -1,1 +1,0 @@
-"""Readers of files and folders: records of text or counts, with documents isolated from each other."""

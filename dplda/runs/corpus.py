@@ -1,0 +1,381 @@
+"""`Corpus` and `read_corpus`: files, counts, texts or tables, turned into stored counts on first use."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from dplda.base.errors import InputError
+from dplda.base.progress import NoProgress, Progress
+from dplda.learning.synthetic import synthetic
+from dplda.private.store.count_store import CountStore, is_partial, is_store
+from dplda.private.store.from_matrix import store_from_matrix
+from dplda.private.store.partial_store import Notice, silent
+from dplda.private.store.preparation import (
+    ById,
+    InMemory,
+    Preparation,
+    Prepared,
+    RawFiles,
+    cache_root,
+    check_tokenization,
+    documents_by_id,
+)
+from dplda.text.columns import ReadOptions
+from dplda.text.formats import default_name, open_source
+from dplda.text.in_memory import table_source, texts_source
+from dplda.text.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
+from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
+from dplda.text.records import DOCUMENT, Defect, TextSource
+from dplda.text.word_lists import read_word_list
+from dplda.text.wordlists import names
+
+__all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
+
+_NAME_LIST = re.compile(r"names(?::([a-z]+))?")
+_TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
+_Options = TypeVar("_Options", ReadOptions, Tokenization)
+
+
+class Corpus:
+    """A collection of documents with checked path and options, read on first use.
+
+    - `name`: the default name of the dataset; None for counts without one.
+    - `unit`: ``"document"``, or the column that names the privacy unit.
+    - `public_vocabulary`: the word list, if the user declared it public.
+    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``, ...); empty for counts.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        unit: str,
+        preparation: Preparation,
+        *,
+        public_vocabulary: tuple[str, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.unit = unit
+        self.public_vocabulary = public_vocabulary
+        self.reading = preparation.reading
+        self._preparation = preparation
+        self._store: CountStore | None = None
+        self._left_out = 0
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str],
+        units: Sequence[Any] | None = None,
+        public_vocabulary: bool = False,
+        name: str | None = None,
+        unit: str | None = None,
+        *,
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        refuse_weights: bool = True,
+    ) -> Corpus:
+        """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
+
+        `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
+        as ``"customer"`` (default ``"unit"``). `groups` maps names to a value of each row, such as a product or a
+        date, by which tables can be made. A row with an entry that is not a whole number of occurrences
+        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if most rows
+        have such an entry, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
+        """
+        if unit is not None and (units is None or unit == DOCUMENT):
+            raise InputError(
+                f"unit={unit!r} says what kind of unit `units` holds: give units as well, and a unit other than "
+                f"{DOCUMENT!r}."
+            )
+        store = store_from_matrix(counts, vocabulary, units, unit or "unit", groups)
+        if refuse_weights and 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
+            raise InputError(
+                "Most rows of counts hold values that are not counts (fractions, negative numbers or NaN, as in tf-idf "
+                "weights). Give numbers of occurrences: use sklearn's CountVectorizer, without a TfidfTransformer. "
+                "(Exact, not private, not for publication.)"
+            )
+        words = tuple(vocabulary) if public_vocabulary else None
+        return cls(name, store.unit, Prepared(store, name), public_vocabulary=words)
+
+    @classmethod
+    def from_gensim(cls, corpus: Iterable[Any], dictionary: Mapping[int, str], **options: Any) -> Corpus:
+        """A corpus from one of gensim: bags of words, as lists of (word id, number), and the dictionary of their ids.
+
+        `options` are passed to `from_counts`. A dictionary that was made of the documents is private: leave
+        ``public_vocabulary`` False, and each run chooses its words privately. Raises `InputError` for ids that the
+        dictionary lacks, and for what `from_counts` refuses.
+        """
+        from gensim.matutils import corpus2csc
+
+        words = dict(dictionary.items())
+        if set(words) != set(range(len(words))):
+            raise InputError("the ids of the dictionary have gaps. Close them: dictionary.compactify().")
+        counts = corpus2csc(corpus)
+        if counts.shape[0] > len(words):
+            raise InputError("the corpus has ids that the dictionary lacks. Give the dictionary that made the corpus.")
+        counts.resize(len(words), counts.shape[1])
+        return cls.from_counts(counts.T.tocsr(), [words[number] for number in range(len(words))], **options)
+
+    @classmethod
+    def from_texts(
+        cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
+    ) -> Corpus:
+        """A corpus from `texts`, any iterable of strings, or of records (dictionaries) that each contain a text.
+
+        `fields` are the options of `dplda.text.reading_options.Fields`: ``text_field``, ``id_field``,
+        ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
+        that is no document contributes nothing.
+
+        Documents are read on first use. An iterator can be read only once: the corpus keeps the counts, in a private
+        folder of `cache`, until it is no longer used; `write` keeps them for good. Exceptions of the iterator are
+        passed on, and nothing is spent. Raises `InputError` for what is no iterable of documents, and for fields that
+        the first documents lack (for an iterator, fields are checked when it is read).
+        """
+        return cls._in_memory(partial(texts_source, texts), name, cache, fields)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
+    ) -> Corpus:
+        """A corpus from the rows of `table`; for the options see `from_texts`.
+
+        `table` is a pandas or polars DataFrame, an Arrow table or reader of record batches, a DuckDB relation, a
+        Hugging Face dataset, or any other object with an Arrow stream (``__arrow_c_stream__``). Names and types of
+        columns are public and are checked now; rows are read on first use, and from a stream only once. Raises
+        `InputError` for another object, and for a column that is missing or has an unsuitable type.
+        """
+        return cls._in_memory(partial(table_source, table), name, cache, fields)
+
+    @classmethod
+    def _in_memory(
+        cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
+    ) -> Corpus:
+        _check_options("Corpus", fields, Fields)
+        options = _choose(ReadOptions, fields)
+        source, tokenization = find(options), _tokenization(fields)
+        check_tokenization(tokenization)
+        id_field = options.id_field if source.unit == DOCUMENT else None
+        preparation = InMemory(name, source, tokenization, cache, tuple(options.group_fields), id_field)
+        return cls(name, source.unit, preparation)
+
+    def __repr__(self) -> str:
+        return f"Corpus(name={self.name!r}, unit={self.unit!r})"
+
+    def open(
+        self, progress: Progress | None = None, *, key: bytes | None = None, by_id: ById | None = None
+    ) -> CountStore:
+        """Return the store of counts; write it first if it does not exist.
+
+        A new store contains its fingerprint, computed with `key`, the secret key of a ledger. This saves each `fit`
+        with that ledger a pass over the documents. With `by_id`, rows of one id are one document
+        (`documents_by_id`). Raises `InputError` for a damaged file, a full disk, or a store of another unit.
+        """
+        if self._store is None:
+            self._store = self._preparation.open(progress or NoProgress(), key)
+        if self._store.unit != self.unit:
+            raise InputError(
+                f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
+                f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
+            )
+        if by_id is None:
+            return self._store
+        cache = getattr(self._preparation, "cache", None)
+        part, self._left_out = documents_by_id(self._store, by_id, key or b"", cache)
+        return part
+
+    def write(
+        self,
+        destination: str | Path,
+        progress: Progress | None = None,
+        *,
+        restart: bool = False,
+        notice: Notice = silent,
+        key: bytes | None = None,
+    ) -> CountStore:
+        """Write the counts as a store, a folder that must not exist yet, and open it.
+
+        An interrupted write of the same corpus to this folder resumes, unless `restart`. `notice` receives one line
+        when the write resumes, starts over because files or versions have changed, or stops and can be resumed; the
+        line may be private. `key` is as in `open`. Raises `InputError` if the store cannot be written.
+        """
+        place = Path(destination).expanduser()
+        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
+        self._store = CountStore.open(place)
+        return self._store
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the documents are text, so that the options about words apply, and not counts or a store."""
+        return isinstance(self._preparation, RawFiles) and bool(self.reading)
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The real paths of the files and folders that hold the documents; empty for documents in memory. Public."""
+        return frozenset(os.path.realpath(place) for place in self._preparation.places)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns by which documents can be grouped in tables (`dplda.tabulate`). Public."""
+        return self._preparation.group_columns
+
+    def first_groups(self) -> list[dict[str, str | None]]:
+        """The values in the group columns of the first documents of a store. Exact and private: for their owner.
+
+        Empty for a corpus that is no store.
+        """
+        store = self._preparation.store if isinstance(self._preparation, Prepared) else None
+        if store is None or not store.group_columns or not store.n_blocks:
+            return []
+        (block,) = store.blocks(range(1))
+        listed = block.eligible().groups.to_pylist()
+        return [dict(zip(store.group_columns, values, strict=False)) for values in listed]
+
+    @property
+    def id_field(self) -> str | None:
+        """The column of ids that tell documents apart; None without one, or if documents are not the units. Public."""
+        return self._preparation.id_field
+
+    @property
+    def tokenization(self) -> Tokenization | None:
+        """How text becomes words. None for counts, and for a store with settings that do not exist.
+
+        That of a store lacks the user's stop words, of which the store has a digest only. Public.
+        """
+        given = getattr(self._preparation, "tokenization", None)
+        if not self.reading or isinstance(given, Tokenization):
+            return given if self.reading else None
+        with suppress(InputError):
+            return Tokenization(**{name: value for name, value in self.reading.items() if name != "stopwords"})
+        return None
+
+    @property
+    def notes(self) -> list[str]:
+        """Local diagnostics (exact, not private, not for publication); empty before `open`."""
+        left_out = (
+            f"{self._left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier "
+            "row or of another batch."
+        )
+        described = [] if self._store is None else _describe(self._store)
+        return described + ([left_out] if self._left_out else [])
+
+
+def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
+    """Return a `Corpus` for the file or folder at `path`. Its documents are read later, on first use.
+
+    `path` may also be a pattern (``"tickets-*.csv"``), a list of files of one kind, or ``"-"`` for standard input,
+    which is kept in a private file in the cache as long as the corpus is used. Checks the public facts of the corpus
+    now: path, format, columns and language.
+
+    `reading` are the options of `dplda.text.reading_options.Reading`; `cache` is the folder of prepared stores.
+    Raises `InputError`, and `TypeError` for an unknown option.
+    """
+    _check_options("read_corpus", reading, Reading)
+    format = reading.get("format")
+    if path == STANDARD_INPUT:
+        return _read_standard_input(cache, reading)
+    places = find_paths(path)
+    place = places[0]
+    if format is None and len(places) == 1 and (is_store(place) or is_partial(place)):
+        store = CountStore.open(place)
+        if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "group_fields", "pattern")):
+            raise InputError(
+                f"{place} is a prepared store, whose columns and files were chosen when it was "
+                "imported. Leave out the options for columns and patterns, or import the corpus again "
+                "with them."
+            )
+        _refuse_text_options(reading, f"{place} is a prepared store: import the corpus again with it")
+        name = store.name or default_name(place)
+        return Corpus(name, store.unit, Prepared(store, name))
+    options = _choose(ReadOptions, reading)
+    tokenization = _tokenization(reading)
+    source = open_source(places, options, format)
+    if isinstance(source, TextSource):
+        check_tokenization(tokenization)
+    else:
+        _refuse_text_options(reading, f"{place} holds counts: leave it out, and give a public vocabulary if needed")
+    name = default_name(places)
+    return Corpus(
+        name, source.unit, RawFiles(places, name, source, {**asdict(options), "format": format}, tokenization, cache)
+    )
+
+
+def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
+    """Raise `TypeError` for an unknown option, and `InputError` for the unit field ``"document"``, a reserved name."""
+    if unknown := sorted(given.keys() - known.__annotations__.keys()):
+        raise TypeError(f"{where} has no option {unknown[0]!r}. Its options: {', '.join(known.__annotations__)}.")
+    if given.get("unit_field") == DOCUMENT:
+        raise InputError(
+            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
+        )
+
+
+def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
+    language = reading.get("language") or Tokenization.language
+    return _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"), language)})
+
+
+def _stop_words(given: Collection[str | Path] | Path | None, language: str) -> tuple[str, ...]:
+    """The distinct words of `given`, which may name lists of words, in lower case and sorted."""
+    items = [ListName(given) if isinstance(given, str) else given] if isinstance(given, str | Path) else given or ()
+    words = [word for item in items for word in _listed(item, language)]
+    return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+
+
+def _listed(item: str | Path, language: str) -> Sequence[str]:
+    """The words of the list that `item` names; `item` itself if it is a word. Raises `InputError` for anything else."""
+    if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
+        return names(named[1] or language)
+    if isinstance(item, ListName | Path):
+        return read_word_list(Path(item))
+    if isinstance(item, str):
+        return [item]
+    raise InputError("stopwords must be words, or the path of a file with one word a line.")
+
+
+def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
+    """Raise `InputError`, which says `why`, if `reading` has an option that works on text alone."""
+    for name in _TEXT_ONLY:
+        if reading.get(name) is not None:
+            raise InputError(f"{name} works on text, and {why}.")
+
+
+def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
+    """A corpus of what standard input contains; its file and its counts are removed with it."""
+    if reading.get("format") is None:
+        raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
+    file = spool_standard_input(cache_root(cache))
+    try:
+        corpus = read_corpus(file, cache=file.parent, **reading)
+    except BaseException:
+        shutil.rmtree(file.parent, ignore_errors=True)
+        raise
+    corpus.name = None
+    weakref.finalize(corpus, shutil.rmtree, file.parent, ignore_errors=True)
+    return corpus
+
+
+def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
+    """A `kind`, with those options of `reading` that are fields of this dataclass; None means a field's default."""
+    names = {field.name for field in fields(kind)}
+    chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
+    return kind(**chosen)
+
+
+def _describe(store: CountStore) -> list[str]:
+    """Lines of text: how many documents were read, and how many contribute nothing, by reason (exact, not private)."""
+    absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
+    lines = [f"{store.n_documents + absent:,} documents read."]
+    for defect in Defect:
+        count = store.defects.get(defect.name, 0)
+        if count:
+            lines.append(f"{count:,} contribute nothing: {defect.value}.")
+    return lines

@@ -1,0 +1,171 @@
+"""The scikit-learn estimator `PrivateLDA`."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dplda.base.errors import DpldaWarning, InputError
+from dplda.budget import Ledger
+from dplda.learning.settings import DEFAULTS
+from dplda.model.prior_topics import PriorTopics
+from dplda.runs.corpus import Corpus
+from dplda.runs.fitting import fit
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise InputError("PrivateLDA needs scikit-learn: pip install 'dplda[sklearn]'.") from None
+
+
+class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Differentially private latent Dirichlet allocation on a document-term matrix.
+
+    The columns of X must be public. This class does not protect a vocabulary taken from private documents, such as the
+    vocabulary of a CountVectorizer that was fitted on them; `dplda.fit` can choose a vocabulary privately.
+    `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
+    `vocabulary`; without it, each charged fit warns.
+
+    Each row is a document and a unit. A row with an entry that is not a nonnegative whole number contributes nothing. A
+    matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is charged. Every fit is
+    charged to `dataset` in the ledger.
+
+    There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
+    documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
+    documents whose budget is bounded; `ledger=False` uses no ledger.
+
+    The parameters are as in `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_` (n_components,
+    n_features) holds the topics, one probability distribution over words per row, with 0 for words too rare to be
+    learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the
+    `TopicModel`.
+    """
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = DEFAULTS.model.topics,
+        *,
+        epsilon: float = DEFAULTS.privacy.epsilon,
+        delta: float = DEFAULTS.privacy.delta,
+        alpha0: float = DEFAULTS.model.alpha0,
+        adjacency: str = DEFAULTS.privacy.adjacency,
+        placement: str = DEFAULTS.model.placement,
+        dataset: str | None = None,
+        ledger: Ledger | Literal[False] | None = None,
+        simulate_seed: int | None = None,
+        public_vocabulary: bool | None = None,
+        prior: PriorTopics | None = None,
+        seed_words: Mapping[str, Sequence[str]] | None = None,
+        series: str | None = None,
+        batch: str | None = None,
+        **refused: Any,
+    ) -> None:
+        _refuse(refused)
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha0 = alpha0
+        self.adjacency = adjacency
+        self.placement = placement
+        self.dataset = dataset
+        self.ledger = ledger
+        self.simulate_seed = simulate_seed
+        self.public_vocabulary = public_vocabulary
+        self.prior = prior
+        self.seed_words = seed_words
+        self.series = series
+        self.batch = batch
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
+        words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
+        charged = self.ledger is not False
+        if charged:
+            self._check_vocabulary()
+        self.model_ = fit(
+            Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged),
+            dataset=self.dataset,
+            n_topics=self.n_components,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            placement=self.placement,
+            adjacency=self.adjacency,
+            alpha0=self.alpha0,
+            ledger=self.ledger,
+            simulate_seed=self.simulate_seed,
+            prior=self.prior,
+            seed_words=self.seed_words,
+            series=self.series,
+            batch=self.batch,
+        )
+        self._learned = [words.index(word) for word in self.model_.vocabulary]
+        self.components_ = np.zeros((len(self.model_.topics), len(words)))
+        self.components_[:, self._learned] = self.model_.topics
+        self.prevalence_ = np.array(self.model_.prevalence)
+        self.privacy_ = self.model_.privacy
+        return self
+
+    def _check_vocabulary(self) -> None:
+        """Warn unless the columns of X are declared public. Raises `InputError` if they are declared private."""
+        if self.public_vocabulary is None:
+            warnings.warn(
+                "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
+                "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
+                "public_vocabulary=True, or let dplda.fit choose the words privately.",
+                DpldaWarning,
+                stacklevel=3,
+            )
+        elif not self.public_vocabulary:
+            raise InputError(
+                "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
+                "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
+            )
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
+        # As in fit, a row with an entry that is not a count contributes nothing: it gets the prior mean.
+        rows = sparse.csr_matrix(X, dtype=np.float64)
+        bad = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~(np.isfinite(rows.data) & (rows.data >= 0))]
+        kept = np.repeat(~np.isin(np.arange(rows.shape[0]), bad), np.diff(rows.indptr))
+        counted = sparse.csr_matrix((np.where(kept, rows.data, 0.0), rows.indices, rows.indptr), rows.shape)
+        return self.model_.transform(counted[:, self._learned])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+def _without_refused(signature: inspect.Signature) -> inspect.Signature:
+    """`signature` without ``**refused``, because scikit-learn inspects and sets every parameter in it."""
+    named = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    return signature.replace(parameters=named)
+
+
+PrivateLDA.__signature__ = _without_refused(inspect.signature(PrivateLDA))
+
+
+def _refuse(arguments: dict[str, Any]) -> None:
+    """Raise `InputError` for `random_state`, and `TypeError` for any other unknown argument."""
+    if "random_state" in arguments:
+        raise InputError(
+            "random_state is refused: noise from a known seed is NOT PRIVATE. Leave it out; for public or synthetic "
+            "documents give simulate_seed, which makes runs repeatable."
+        )
+    if arguments:
+        raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {next(iter(arguments))!r}")

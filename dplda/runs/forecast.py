@@ -1,0 +1,363 @@
+"""Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
+
+The noise of a stage is its noise multiplier times its clipping threshold. Both are as in a fit: the threshold is a
+quantile of the norms of the documents' contributions. These norms are nearly log-normal.
+
+Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
+on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
+harmonic mean length of a document. Words are scaled by 1 / sqrt(frequency), so the typical norm of a contribution is
+
+mean        |h|, with |h|^2 = d / l.
+subspace    |h| |y|, with |y|^2 = p / l for a random block. Later blocks add the eigenvalues that they captured.
+core        |y|^2, where y includes the mean direction: 1 + the captured eigenvalues + p / l.
+tensor      |y|^3, where |y|^2 is the sum of (eigenvalue + 1 / l) / (eigenvalue used for whitening) over the topics.
+refine      The norm of the document's scaled expected counts.
+
+Noise rotates the directions of a block. With noise of spectral norm n, the block captures the share v^2 / (v^2 + n^2)
+of an eigenvalue v. Supported topics are counted as in a fit, on simulated cores: diagonal matrices of the captured
+eigenvalues, plus noise from a public seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dplda.base.config import MINIMUM_LENGTH, Range
+from dplda.budget.accountant import cost
+from dplda.budget.budget_plan import calibrate
+from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
+from dplda.learning.placements import default, from_pairs
+from dplda.learning.placements.stages import LOW_QUANTILE, clip_quantile
+from dplda.learning.recovery import word_scale
+from dplda.learning.settings import FitSettings
+from dplda.learning.topic_count import most_topics, noise_level
+from dplda.learning.vocabulary_size import chosen_words_needed, frequency_limit, most_paired_words, most_words
+from dplda.private.curator import WordFrequencies
+from dplda.private.partition_selection import selection_threshold
+from dplda.private.statistics import NONNEGATIVE, SIGNED
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.lda_moments import coefficients
+from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.runs import reference_corpora
+from dplda.runs.reference_corpora import ReferenceCorpus
+
+DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
+_CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
+_DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
+_FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
+
+
+@dataclass(frozen=True)
+class StageForecast:
+    """A stage's noise `multiplier`, and its `noise` and typical `signal` in the same unit."""
+
+    name: str
+    multiplier: float
+    noise: float
+    signal: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The expected result of a fit: its number of `words`, eigenvalues above noise (`supported`), and `stages`.
+
+    `eigenvalues` are of the second moment without noise, descending. With too few words for the topics, a fit would
+    stop after the vocabulary; then no topic is supported and no other stage is listed. The refinement scales words by
+    their frequency to the power -`word_power`. With `from_pairs`, a fit learns from pairs of words, but its topics are
+    forecast as for a fit from moments.
+    """
+
+    words: int
+    supported: int
+    stages: tuple[StageForecast, ...]
+    eigenvalues: tuple[float, ...] = ()
+    word_power: float = 0.0
+    from_pairs: bool = False
+
+
+@dataclass(frozen=True)
+class ForecastInputs:
+    """The public inputs of a forecast; one document is one unit. Raises `InputError` if they are out of range."""
+
+    settings: FitSettings
+    documents: int
+    public_vocabulary: bool = False
+
+    def __post_init__(self) -> None:
+        DOCUMENTS.check("documents", self.documents)
+
+    @property
+    def most_topics(self) -> int:
+        """The largest number of topics that a fit can return."""
+        return most_topics(self.settings)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The planned events of a fit."""
+        shares = default.shares(self.public_vocabulary, self.settings.model.topics)
+        return calibrate(shares, self.settings.privacy.epsilon, self.settings.privacy.delta)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the budget by stage, with sum 1.
+
+        The share of a stage includes choosing its clipping norm. The share of the words includes the event
+        ``vote total``, by which votes for words are divided to give their document frequencies.
+        """
+        events = self.events
+        parts = dict.fromkeys((event.stage for event in events), 0.0)
+        for event in events:
+            parts[event.stage] += cost([event]).mu_squared / cost(events).mu_squared
+        for stage in [stage for stage in parts if is_clip(stage)]:
+            parts[base_of(stage)] += parts.pop(stage)
+        parts[Stage.FREQUENCY if self.public_vocabulary else Stage.VOCABULARY] += parts.pop(Stage.VOTE_TOTAL)
+        return parts
+
+    def forecast(self, kind: ReferenceCorpus) -> Forecast:
+        """The forecast for a corpus of `kind`."""
+        return forecast_with(self, kind, self.events)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Computes the noise of stages from their `multipliers`; `replaces` says whether neighbours replace one unit."""
+
+    documents: int
+    multipliers: Mapping[str, float]
+    replaces: bool
+
+    def deviation(self, stage: str, replace_factor: float) -> float:
+        """Noise standard deviation of a sum of contributions of norm at most 1 (sensitivity 1, or `replace_factor`)."""
+        return self.multipliers[stage] * (replace_factor if self.replaces else 1.0)
+
+    def clipped(
+        self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0
+    ) -> tuple[float, float]:
+        """Return the noise standard deviation of a clipped sum, and the expected sum of its clip factors.
+
+        The clip factor of a document is min(1, threshold / norm). The threshold is the `quantile` of log-normal norms
+        with this `median`. The norms have grown by the factor `growth` since the threshold was chosen.
+        """
+        spread = reference_corpora.SPREADS[stage]
+        clip = median * math.exp(spread * ndtri(quantile))
+        position = math.log(clip / (growth * median)) / spread
+        kept = ndtr(position) + clip / (growth * median) * math.exp(spread**2 / 2) * ndtr(-position - spread)
+        return self.deviation(stage, replace_factor) * clip, max(self.documents * float(kept), 1.0)
+
+    def of_mean(self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0) -> float:
+        """Noise standard deviation of a clipped mean; the parameters are as in `clipped`."""
+        std, mass = self.clipped(stage, median, quantile, replace_factor, growth)
+        return std / mass
+
+
+@dataclass(frozen=True)
+class _Text:
+    """The scaled words of typical documents.
+
+    `proportions` (n_words,) are the words' frequencies with sum 1, `held` is the number of distinct words per document
+    and `length` the effective length of a document. `mean` is the squared norm of the mean of h and `flat` the mean
+    over words of the squared scaling times the proportion; both are 1 if the frequencies that scale the words carry no
+    noise.
+    """
+
+    proportions: np.ndarray
+    held: float
+    length: float
+    mean: float
+    flat: float
+
+    @classmethod
+    def of(cls, words: WordFrequencies) -> _Text:
+        """Documents of these words, scaled as in a fit."""
+        held = float(words.frequencies.sum())
+        proportions = words.frequencies / held
+        energy = word_scale(words) ** 2 * proportions
+        length = max(reference_corpora.LENGTH * held, MINIMUM_LENGTH)
+        return cls(proportions, held, length, float(energy @ proportions), float(energy.mean()))
+
+
+def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
+    """The forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
+    settings = inputs.settings
+    multipliers = _multipliers(events)
+    noise = _Noise(inputs.documents, multipliers, settings.privacy.adjacency == "replace")
+    words, vocabulary, pairs = _words(noise, inputs, sum(event.delta for event in events))
+    size = StageForecast(Stage.SIZE, multipliers[Stage.SIZE], noise.deviation(Stage.SIZE, 1.0), float(inputs.documents))
+    d = len(words.frequencies)
+    if d < (settings.model.least_words if inputs.public_vocabulary else chosen_words_needed(settings)):
+        return Forecast(d, 0, (size, vocabulary))
+    text = _Text.of(words)
+    mean_noise = _mean_noise(noise, text, d)
+    true = text.flat * kind.eigenvalues(min(d - 1, inputs.most_topics + default.OVERSAMPLING))
+    std, captured = _captured(noise, text, d, true)
+    core_std = _core_noise(noise, text, captured, _core_quantile(np.sqrt(true * captured), std, d, inputs.most_topics))
+    level = noise_level(core_std, len(captured) + 1)
+    whole = text.mean + mean_noise**2
+    values = np.sort([text.mean**2 / whole - coefficients(settings.model.alpha0)[0] * whole, *captured])[::-1]
+    supported = _counted(values, core_std)
+    k = max(supported, 1) if settings.model.topics == "auto" else int(settings.model.topics)
+    k = min(k, inputs.most_topics)
+    last = float(np.sort([text.mean, *true])[::-1][k - 1])
+    power = default.word_power(inputs.documents, k, settings)
+    compared = {
+        Stage.MEAN: (mean_noise, math.sqrt(text.mean)),
+        Stage.SUBSPACE: (std * (math.sqrt(d) + math.sqrt(len(true))), last),
+        Stage.CORE: (level, float(values[k - 1])),
+        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.model.alpha0)),
+        Stage.REFINE: _refinement(noise, text, k, power),
+    }
+    stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
+    return Forecast(d, supported, (size, vocabulary, *stages), tuple(float(value) for value in values), power, pairs)
+
+
+def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast, bool]:
+    """Return the modelled words, the forecast of the stage that finds them, and whether a fit learns from word pairs.
+
+    The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
+    number that contain the rarest word. With a public vocabulary there is no selection, only noise on counts.
+    """
+    most = inputs.settings.vocabulary.max_vocabulary
+    stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
+    std = noise.deviation(stage, NONNEGATIVE)
+    wanted = _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings)
+    if inputs.public_vocabulary:
+        kept, picked, needed = wanted, max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
+    else:
+        picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
+        least = needed / (reference_corpora.VOTE * noise.documents)
+        kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
+    pairs = from_pairs.applies(noise.documents, WordFrequencies((), kept, std), inputs.settings)
+    limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
+    words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
+    signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
+    return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal), pairs
+
+
+def _threshold(noise: _Noise, failure: float) -> float:
+    """The sum of votes at which a private word is released."""
+    std = noise.deviation(Stage.VOCABULARY, NONNEGATIVE)
+    return selection_threshold(std * BOUND, failure / (2 if noise.replaces else 1), MOST_WORDS) / BOUND
+
+
+def units_needed(statement: PrivacyStatement) -> float | None:
+    """About how many units must use a word for a run to release it; None unless it chose its words privately.
+
+    Assumes that a unit votes for a word as a mean document of the reference corpora would.
+    """
+    event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
+    if event is None or event.noise_multiplier is None:
+        return None
+    noise = _Noise(1, {Stage.VOCABULARY: event.noise_multiplier}, statement.adjacency == "replace")
+    return _threshold(noise, event.delta) / reference_corpora.VOTE
+
+
+def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:
+    """The `frequencies` (n_words,), descending, of the words that a fit models if it releases all of them."""
+    return frequencies[frequencies <= frequency_limit(frequencies, settings)][: settings.vocabulary.max_vocabulary]
+
+
+def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
+    median = math.sqrt(d * text.flat / text.length)
+    return noise.of_mean(Stage.MEAN, median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
+
+
+def _captured(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the noise per coordinate in the last round of the subspace stage, and the captured eigenvalues (p,).
+
+    `true` (p,) are the eigenvalues without noise.
+    """
+    random = len(true) * text.flat / text.length
+    median = math.sqrt(d * text.flat / text.length * random)
+    captured = np.zeros_like(true)
+    for _ in range(default.POWER_ROUNDS):
+        growth = math.sqrt(1 + captured.sum() / random)
+        std = noise.of_mean(Stage.SUBSPACE, median, LOW_QUANTILE, SIGNED, growth)
+        captured = true**3 / (true**2 + d * std**2)
+    return std, captured
+
+
+def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
+    """The quantile at which a fit clips the core.
+
+    A fit derives it from the singular values of the last block; `block` (p,) are these values without noise. Noise of
+    standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2)) / v
+    (Benaych-Georges and Nadakuditi 2012).
+    """
+    p = len(block)
+    last = float(block[min(max(topics - 1, 1), p) - 1])
+    level = std * (math.sqrt(d) + math.sqrt(p))
+    lifted = (
+        math.sqrt((last**2 + d * std**2) * (last**2 + p * std**2)) / last if last > (d * p) ** 0.25 * std else level
+    )
+    return clip_quantile(lifted - level, level / 3)
+
+
+def _core_noise(noise: _Noise, text: _Text, captured: np.ndarray, quantile: float) -> float:
+    """Standard deviation of the noise on the diagonal of the core, whose norms are clipped at `quantile`."""
+    mean = text.mean + captured.sum() + len(captured) * text.flat / text.length
+    median = mean * math.exp(-(reference_corpora.SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
+    return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
+
+
+def _counted(values: np.ndarray, std: float) -> int:
+    """The mean number of eigenvalues above the noise level in a core with eigenvalues `values` (p,) plus noise."""
+    seen = np.linalg.eigvalsh(np.diag(values) + std * _symmetric_noise(len(values)))
+    return round(float((seen > noise_level(std, len(values))).sum(axis=1).mean()))
+
+
+@lru_cache(maxsize=4)
+def _symmetric_noise(p: int) -> np.ndarray:
+    """Fixed draws of a symmetric matrix (n, p, p), of standard deviation 1 on the diagonal and 1 / sqrt(2) off it."""
+    drawn = np.random.default_rng(0).standard_normal((max(1, _DRAWN // p), p, p))
+    return np.asarray((drawn + drawn.transpose(0, 2, 1)) / 2)
+
+
+def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) -> float:
+    """Spectral norm of the noise on the tensor, whitened by the core eigenvalues `values` (k,), descending.
+
+    Eigenvalues below `level`, the noise level of the core, are raised to it, or to a thousandth of the first if that is
+    more.
+    """
+    floored = np.maximum(values, max(level, 1e-3 * values[0]))
+    square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
+    median = square**1.5 * math.exp(
+        -(reference_corpora.SPREADS[Stage.TENSOR] ** 2) / 3
+    )  # median of the cube of a log-normal length
+    quantile = clip_quantile(float(values[-1]), level)
+    return _CUBIC * math.sqrt(len(values)) * noise.of_mean(Stage.TENSOR, median, quantile, SIGNED)
+
+
+def _whitened(k: int, alpha0: float) -> float:
+    """Eigenvalue of the whitened tensor of k equal topics (docs/privacy.md, section 0)."""
+    return 2 * math.sqrt(k * (alpha0 + 1)) / (alpha0 + 2)
+
+
+def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float, float]:
+    """Return the noise, in one round, of the count of a word near the top of one of k equal topics, and the mean count.
+
+    Words are scaled by their frequency to the power -`power`.
+    """
+    scale = (text.proportions + 1e-5) ** -power
+    median = math.sqrt(
+        reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
+    )
+    std, mass = noise.clipped(Stage.REFINE, median, default.REFINE_QUANTILE, NONNEGATIVE)
+    top = (reference_corpora.TOP_WORD / k + 1e-5) ** -power / scale.mean()
+    return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k
+
+
+def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
+    """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
+    noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
+    words, *_ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
+    return len(words.frequencies) >= settings.model.least_words
+
+
+def _multipliers(events: Sequence[Event]) -> dict[str, float]:
+    return {event.stage: event.noise_multiplier or 0.0 for event in events}

@@ -1,0 +1,121 @@
+"""Prior topics from public text, which is fitted without noise once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dplda.base.config import NO_NOISE
+from dplda.base.errors import InputError, UnsupportedByData
+from dplda.base.progress import NoProgress, Progress
+from dplda.model import model_files
+from dplda.model.prior_topics import PriorTopics
+from dplda.model.topic_model import TopicModel
+from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.preparation import cache_root
+from dplda.runs.corpus import Corpus
+from dplda.runs.fitting import fit
+
+MOST_TOPICS, DOCUMENTS_PER_TOPIC = 80, 25
+_VERSION = 1  # raised when the same text gives other topics, so that kept ones are not used
+_KEY = hashlib.sha256(b"dplda public prior").digest()  # no secret: the documents are public
+
+
+def public_prior(
+    corpus: Corpus,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> PriorTopics:
+    """Prior topics from `corpus`, which you declare public: nothing in it is protected.
+
+    The corpus is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in
+    `cache`, so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of
+    the corpus.
+    """
+    store = corpus.open(progress, key=_KEY)
+    n_documents = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
+    n_topics = min(MOST_TOPICS, n_documents // DOCUMENTS_PER_TOPIC)
+    if n_topics < 2:
+        raise InputError(
+            f"the public corpus has {n_documents} documents of three words or more, and prior topics need "
+            f"{2 * DOCUMENTS_PER_TOPIC}. Give more public text, or leave the prior out."
+        )
+    words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
+    name = _name(fingerprint(store, _KEY).code, words)
+    folder = cache_root(cache) / "priors" / name
+    model = _kept(folder, name)
+    if model is None:
+        model = _fitted(corpus, words, n_topics, progress or NoProgress())
+        model = replace(model, parameters=dict(model.parameters) | {"prior_cache": name})
+        _keep(model, folder)
+    source = f"public corpus {corpus.name or 'without a name'}"
+    return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
+
+
+def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress: Progress) -> TopicModel:
+    """Topics of the public `corpus` without noise."""
+    try:
+        return fit(
+            corpus,
+            vocabulary=words,
+            n_topics=n_topics,
+            placement=NO_NOISE,
+            ledger=False,
+            simulate_seed=0,
+            progress=progress,
+        )
+    except UnsupportedByData:
+        raise InputError(
+            f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too few "
+            "words. Give more public text, or leave the prior out."
+        ) from None
+
+
+def _name(documents: str, words: Sequence[str] | None) -> str:
+    """The name of a prior's folder: a hash of everything that decides the fit.
+
+    That is `documents` (the hash of all documents, `Fingerprint.code`), `words`, `_VERSION`, and the constants that
+    decide the number of topics.
+    """
+    text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _kept(folder: Path, name: str) -> TopicModel | None:
+    """The model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
+    try:
+        model = model_files.load(folder)
+    except InputError:
+        model = None
+    if model is not None and model.parameters.get("prior_cache") == name:
+        return model
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def _keep(model: TopicModel, folder: Path) -> None:
+    """Save `model` in `folder` whole or not at all; another process may have done so already."""
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"Cannot write to {folder.parent}: {error.strerror}. Set DPLDA_CACHE to another folder."
+        ) from None
+    try:
+        model.save(made)
+        with suppress(OSError):
+            os.replace(made, folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

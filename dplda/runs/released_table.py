@@ -1,0 +1,398 @@
+"""A released table: its estimates and their intervals, which follow from released numbers and cost nothing.
+
+Intervals of shares and numbers are exact for the noise, or wider. Let T_gt be the noisy sum of topic t's proportions in
+group g, and C_g the noisy count of units. They have independent Gaussian noise of standard deviations s and s / b,
+where b is `COUNT_SHARE`. With k topics,
+
+    N_g = (sum_t T_gt / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
+
+is the best linear estimate of the number of units, since proportions sum to 1. For a share p, let
+
+    D(p) = T_gt - sum_u T_gu / k + (1 / k - p) N_g.
+
+Its mean is 0 if p is the true share, and its variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval contains
+all p in [0, 1] for which |D(p)| is at most z times its standard deviation, where z is the normal quantile of the level
+(Fieller 1954). It is exact however small a group is. The interval of a difference combines the intervals of two shares,
+which is an approximation (Zou and Donner 2008). It says nothing if either of the two is unbounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from dplda.base.errors import InputError
+from dplda.budget.events import PrivacyStatement
+from dplda.learning.estimates import Estimates
+from dplda.private.statistics.topic_proportions import COUNT_SHARE
+from dplda.private.store.attributes import PERIODS
+
+_UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Change:
+    """A significant difference of a topic's share, with its interval: from the group `since` to the group `group`.
+
+    Significant means that the interval excludes 0. If `since` is None, it is the difference from all other groups of
+    the table together.
+    """
+
+    topic: int
+    since: tuple[str, ...] | None
+    group: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+    def described(self, topic: str) -> str:
+        """The change of the `topic` in words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
+        low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
+        points, group = f"{low:.1f} to {high:.1f} points", ", ".join(self.group)
+        if self.since is not None:
+            verb = "rose" if self.value > 0 else "fell"
+            return f"topic {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
+        return f"topic {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than elsewhere"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedTable:
+    """Noisy sums by group, from one event: `totals` (n_rows, k) of topic proportions and `counts` (n_rows,).
+
+    `by` names the attributes. `groups` lists the groups of each attribute; the last one is ``other``. `private` says of
+    each attribute whether its groups were found privately. A row of the table is a combination of groups, one of each
+    attribute, the last attribute varying fastest. `std` is the standard deviation of the noise of `totals`; for
+    `counts` it is `std` / `COUNT_SHARE`. With `sampling`, intervals also cover the sampling error if the units are a
+    sample of a larger population; p (1 - p) / N is the upper bound of the variance of a share p among N units.
+    """
+
+    by: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    private: tuple[bool, ...]
+    totals: np.ndarray
+    counts: np.ndarray
+    std: float
+    sampling: bool = False
+
+    def __post_init__(self) -> None:
+        rows = len(self.rows)
+        fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
+        fits = fits and len(set(self.rows)) == rows
+        if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
+            raise InputError("this is no table of dplda.")
+
+    def __repr__(self) -> str:
+        return f"ReleasedTable(by {self.name}: {len(self.rows)} groups, {self.n_topics} topics)"
+
+    @property
+    def name(self) -> str:
+        """The name of the table: its attributes, separated by commas."""
+        return ",".join(self.by)
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics, k."""
+        return int(self.totals.shape[1])
+
+    @cached_property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The groups of each row, one for every attribute."""
+        return list(product(*self.groups))
+
+    @property
+    def period_axis(self) -> int | None:
+        """The index of the attribute that is a period; None if there is none."""
+        return next(
+            (axis for axis, name in enumerate(self.by) if name.partition("(")[0] in PERIODS and name[-1] == ")"), None
+        )
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """N, the best linear estimate of the number of units, (n_rows,)."""
+        weight = 1 / self.n_topics
+        both = self.totals.sum(axis=1) * weight + COUNT_SHARE**2 * self.counts
+        return np.asarray(both / (weight + COUNT_SHARE**2))
+
+    @property
+    def _size_std(self) -> float:
+        return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
+
+    def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
+        """The number of units in each row, (n_rows,).
+
+        A unit whose documents are in several rows counts with a fraction in each.
+        """
+        half = -ndtri((1 - level) / 2) * self._size_std
+        low, high = self._sizes - half, self._sizes + half
+        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
+        return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
+
+    def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
+        """The share of each topic in each row, (n_rows, k), in [0, 1]; the value is nan if the row has no units."""
+        value, low, high = self._limits(-ndtri((1 - level) / 2))
+        short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
+        half = (high - low) / 2
+        low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+        low, high = np.where(short & (low == 1), 1 - half, low), np.where(short & (high == 0), half, high)
+        return Estimates(np.clip(value, 0, 1), np.clip(low, 0, 1), np.clip(high, 0, 1))
+
+    @property
+    def tells(self) -> np.ndarray:
+        """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
+        half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
+        return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
+
+    def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimates of shares, and the ends of their Fieller intervals.
+
+        The ends are 0 and 1 if an interval is unbounded, otherwise as computed, which may be outside [0, 1].
+        """
+        k, n = self.n_topics, self._sizes[:, None]
+        a = self.totals - self.totals.mean(axis=1, keepdims=True)
+        own = (z * self.std) ** 2 * (1 - 1 / k)
+        spread = z**2 * np.maximum(n, 0) * self.sampling
+        square = n**2 - (z * self._size_std) ** 2 + spread
+        middle = a * n + spread * (1 - 2 / k) / 2
+        rest = a**2 - own - spread * (1 / k) * (1 - 1 / k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(n > 0, a / n + 1 / k, np.nan)
+            root = np.sqrt(np.maximum(middle**2 - square * rest, 0))
+            low, high = (middle - root) / square + 1 / k, (middle + root) / square + 1 / k
+        bounded = self._bounded(z)[:, None]
+        return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
+
+    def _bounded(self, z: float) -> np.ndarray:
+        """Whether the Fieller intervals of each row are bounded, (n_rows,).
+
+        They are bounded if N exceeds `z` times its standard deviation, so that the row surely has units.
+        """
+        return np.asarray(self._sizes > z * self._size_std)
+
+    def changes(self, level: float = _LEVEL) -> list[Change]:
+        """The significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
+
+        Rows with too few units (`tells`) are left out. With periods, each row is compared with the row of the previous
+        period, within every combination of the other groups. Otherwise each row is compared with all the others
+        together.
+        """
+        pairs, found = self.differences(level)
+        large = self.tells
+        return [
+            Change(
+                topic,
+                None if self.period_axis is None else self.rows[before],
+                self.rows[after],
+                *(float(numbers[place, topic]) for numbers in (found.value, found.low, found.high)),
+            )
+            for place, (before, after) in enumerate(pairs)
+            if large[before] and large[after]
+            for topic in np.flatnonzero((found.low[place] > 0) | (found.high[place] < 0)).tolist()
+        ]
+
+    def differences(
+        self, level: float = _LEVEL, *, together: bool = True
+    ) -> tuple[list[tuple[int, int]], Estimates[np.ndarray]]:
+        """The pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
+
+        A pair is the row before and the row after, or a row twice if it is compared with all others. All intervals hold
+        together with probability `level` (Bonferroni); without `together`, each one holds with this probability.
+        """
+        pairs = list(self._pairs())
+        if not pairs:
+            none = np.zeros((0, self.n_topics))
+            return [], Estimates(none, none, none)
+        before, after = np.array(pairs, int).reshape(-1, 2).T
+        n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
+        z = -ndtri((1 - level) / 2 / n_intervals)
+        rest = self._rest() if self.period_axis is None else self
+        (own, low, high), (others, lowest, highest) = self._limits(z), rest._limits(z)
+        value = np.nan_to_num(own[after] - others[before])
+        known = (self._bounded(z)[after] & rest._bounded(z)[before])[:, None]
+        down = np.where(known, np.hypot(own[after] - low[after], highest[before] - others[before]), np.inf)
+        up = np.where(known, np.hypot(high[after] - own[after], others[before] - lowest[before]), np.inf)
+        return pairs, Estimates(value, np.maximum(value - down, -1.0), np.minimum(value + up, 1.0))
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        """The pairs of rows that are compared: a row and the previous one in time, or a row twice."""
+        axis = self.period_axis
+        if axis is None:
+            yield from ((row, row) for row in range(len(self.rows)) if len(self.rows) > 1)
+            return
+        place = {row: index for index, row in enumerate(self.rows)}
+        listed = self.groups[axis][:-1]
+        following = dict(pairwise(listed))
+        for row, index in place.items():
+            if row[axis] in following:
+                yield index, place[*row[:axis], following[row[axis]], *row[axis + 1 :]]
+
+    def _rest(self) -> ReleasedTable:
+        """The sums of all other rows, for each row. Their noise is independent of the row's own."""
+        totals, counts = self.totals.sum(axis=0) - self.totals, self.counts.sum() - self.counts
+        std = self.std * np.sqrt(len(self.rows) - 1)
+        return ReleasedTable(self.by, self.groups, self.private, totals, counts, float(std), self.sampling)
+
+    def over(self, axis: int) -> ReleasedTable:
+        """The table by the attribute `axis` alone: the sums over all groups of the others."""
+        shape = tuple(map(len, self.groups))
+        others = tuple(i for i in range(len(shape)) if i != axis)
+        totals = self.totals.reshape(*shape, -1).sum(axis=others)
+        counts = self.counts.reshape(shape).sum(axis=others)
+        std = self.std * np.sqrt(len(self.rows) / shape[axis])
+        return ReleasedTable(
+            (self.by[axis],), (self.groups[axis],), (self.private[axis],), totals, counts, float(std), self.sampling
+        )
+
+    def whole(self) -> ReleasedTable:
+        """The table of all units in one row, without groups."""
+        std = self.std * np.sqrt(len(self.rows))
+        totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)
+        return ReleasedTable((), (), (), totals, counts, float(std), self.sampling)
+
+    def to_arrow(self, level: float = _LEVEL) -> Any:
+        """An Arrow table with a row for each group and topic."""
+        units, shares, k = self.units(level), self.shares(level), self.n_topics
+        columns: dict[str, Any] = {
+            name: pa.array([row[axis] for row in self.rows for _ in range(k)]) for axis, name in enumerate(self.by)
+        }
+        for name, of_row in (("units", units.value), ("units_low", units.low), ("units_high", units.high)):
+            columns[name] = pa.array(np.repeat(of_row, k))
+        columns["topic"] = pa.array(np.tile(np.arange(k), len(self.rows)))
+        for name, of_cell in (("share", shares.value), ("share_low", shares.low), ("share_high", shares.high)):
+            columns[name] = pa.array(of_cell.ravel(), from_pandas=True)
+        columns["too_small_to_tell"] = pa.array(np.repeat(~self.tells, k))
+        return pa.table(columns)
+
+    def to_frame(self, level: float = _LEVEL) -> Any:
+        """A pandas data frame of `to_arrow`. Raises `InputError` without pandas."""
+        try:
+            return self.to_arrow(level).to_pandas()
+        except ImportError:
+            raise InputError("to_frame needs pandas: pip install pandas. to_arrow gives an Arrow table.") from None
+
+    def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
+        """The estimates as plain JSON; a share that cannot be told is null."""
+        units, shares = self.units(level), self.shares(level)
+        return {
+            "by": list(self.by),
+            "groups": [
+                {
+                    "group": row[0] if len(row) == 1 else list(row),
+                    "units": _interval(units, index),
+                    "too_small_to_tell": not tells,
+                    "topics": [
+                        {"topic": topic, **_interval(shares, (index, topic), "share")} for topic in range(self.n_topics)
+                    ],
+                }
+                for index, (row, tells) in enumerate(zip(self.rows, self.tells.tolist(), strict=True))
+            ],
+            "changes": [
+                {
+                    "topic": change.topic,
+                    "from": None if change.since is None else list(change.since),
+                    "to": list(change.group),
+                    "value": change.value,
+                    "low": change.low,
+                    "high": change.high,
+                }
+                for change in self.changes(level)
+            ],
+        }
+
+    def released(self) -> dict[str, Any]:
+        """The released numbers as plain JSON, from which `of_released` makes the table again."""
+        return {
+            "by": list(self.by),
+            "groups": [list(names) for names in self.groups],
+            "private": list(self.private),
+            "totals": self.totals.tolist(),
+            "counts": self.counts.tolist(),
+            "std": self.std,
+        }
+
+    @classmethod
+    def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> ReleasedTable:
+        """The inverse of `released`."""
+        return cls(
+            tuple(record["by"]),
+            tuple(map(tuple, record["groups"])),
+            tuple(record["private"]),
+            np.array(record["totals"], float),
+            np.array(record["counts"], float),
+            float(record["std"]),
+            sampling,
+        )
+
+
+def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
+    value = float(estimates.value[place])
+    return {
+        name: value if np.isfinite(value) else None,
+        "low": float(estimates.low[place]),
+        "high": float(estimates.high[place]),
+    }
+
+
+def least_noisy_shares(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray] | None:
+    """The shares of topics in all units, (k,), from the table with the least noise; None without a table."""
+    if not tables:
+        return None
+    found = min(tables, key=lambda table: table.std * math.sqrt(len(table.rows))).whole().shares()
+    return Estimates(found.value[0], found.low[0], found.high[0])
+
+
+@dataclass(frozen=True, repr=False)
+class Tables(Sequence[ReleasedTable]):
+    """The tables of one run, their guarantee, and the run `of` whose topics they are about."""
+
+    run: str
+    of: str
+    tables: tuple[ReleasedTable, ...]
+    privacy: PrivacyStatement
+
+    def __repr__(self) -> str:
+        return f"Tables({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tables[index]
+
+    def to_frame(self) -> Any:
+        """The only table as a pandas data frame. Raises `InputError` if there are several: name one by its index."""
+        if len(self.tables) != 1:
+            raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].to_frame().")
+        return self.tables[0].to_frame()
+
+    def to_json(self) -> dict[str, Any]:
+        """All estimates and the guarantee, as plain JSON."""
+        first, *others = [table.to_json() for table in self.tables]
+        return {
+            "run": self.of,
+            "table": self.run,
+            **first,
+            "others": others,
+            "privacy": self.privacy.to_json(),
+        }
+
+    def released(self) -> dict[str, Any]:
+        """The released numbers as plain JSON, from which `of_released` makes the tables again."""
+        return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
+
+    @classmethod
+    def of_released(cls, record: Mapping[str, Any], *, run: str, of: str, sampling: bool = False) -> Tables:
+        """The inverse of `released`. Raises `InputError` for anything else."""
+        try:
+            tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
+            return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None

@@ -1,0 +1,239 @@
+"""The sample corpus: generated reviews that mix eight known themes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv
+
+from dplda.base.config import Range
+from dplda.base.errors import InputError
+from dplda.runs.uniforms import Uniforms
+
+_THEME_WORDS = {
+    "health": """
+        doctor patient hospital nurse treatment symptom medicine clinic diagnosis therapy infection vaccine
+        surgery fever disease prescription dose allergy asthma diabetes headache pain injury recovery ward
+        pharmacy tablet antibiotic virus blood pressure pulse heart lung kidney liver muscle bone fracture
+        bandage ambulance emergency specialist surgeon dentist tooth exercise sleep stress anxiety fatigue
+        nutrition vitamin cholesterol weight pregnancy midwife infant immune inflammation rash cough throat
+        scan wound rehabilitation
+    """,
+    "travel": """
+        hotel flight airport passport luggage tourist ticket train station beach island museum guide tour
+        destination itinerary booking reservation hostel resort cruise ferry harbour border visa customs
+        currency souvenir backpack suitcase map compass road highway bridge village cathedral castle temple
+        desert mountain valley lake coast river trail hike camping tent sunset landscape adventure departure
+        arrival delay boarding pilot cabin terminal taxi tram subway journey
+    """,
+    "cooking": """
+        recipe oven butter flour sugar salt pepper onion garlic tomato sauce soup bread dough cake cheese
+        cream milk egg chicken beef fish rice pasta potato carrot spinach herb basil thyme parsley cinnamon
+        vanilla chocolate lemon olive vinegar mustard honey spice curry noodle dumpling stew roast grill
+        skillet saucepan whisk spatula kitchen chef menu dessert breakfast dinner lunch restaurant flavour
+        ingredient simmer bake marinade teaspoon tablespoon
+    """,
+    "finance": """
+        bank loan interest mortgage credit debt savings account invest stock bond share dividend broker fund
+        pension insurance premium tax income salary budget expense profit loss revenue inflation recession
+        market portfolio asset equity capital rate yield lender borrower deposit withdrawal transaction
+        payment invoice receipt audit ledger accountant auditor currency exchange dollar euro price cost
+        wealth inheritance bankruptcy creditor auction trader hedge forecast treasury deficit
+    """,
+    "sport": """
+        team player coach match goal league season championship tournament stadium referee penalty defender
+        striker goalkeeper midfield football tennis basketball hockey cricket rugby golf swimming cycling
+        marathon sprint race athlete medal trophy victory defeat score draw serve racket ball pitch court
+        training exercise fitness injury transfer captain fan crowd whistle foul tackle dribble pass header
+        relay javelin gymnast wrestler boxing skating ski olympic record
+    """,
+    "music": """
+        guitar piano violin drum song album melody rhythm chord concert orchestra conductor singer choir
+        band stage lyric chorus verse tempo harmony symphony sonata opera jazz blues folk rock punk reggae
+        bass trumpet saxophone flute clarinet cello harp accordion keyboard microphone amplifier speaker
+        recording studio producer label vinyl playlist radio festival audience applause rehearsal audition
+        composer composition arrangement tune note scale pitch lullaby ballad
+    """,
+    "gardening": """
+        garden soil seed plant flower compost shrub lawn hedge pruning rose tulip daffodil lavender orchid
+        fern moss ivy weed mulch fertilizer manure greenhouse seedling bulb root stem leaf petal blossom
+        pollen bee butterfly worm slug snail aphid pest watering hose sprinkler rake shovel spade trowel
+        wheelbarrow fence trellis patio pond orchard apple pear cherry plum berry vegetable pumpkin cucumber
+        lettuce bean herb harvest frost blight drought
+    """,
+    "technology": """
+        computer software server network database program code developer keyboard screen laptop processor
+        memory disk browser website password encryption firewall malware hacker update install download
+        upload file folder backup cloud application interface button icon menu mouse printer scanner router
+        wireless bluetooth cable battery charger sensor robot algorithm data query script compiler debugger
+        bug patch release version desktop tablet smartphone camera pixel graphics driver hardware chip
+    """,
+}
+_GENERAL_WORDS = """
+    time people day week month year morning evening night moment thing way place house home room street town
+    city country world story question answer problem reason idea plan choice chance change start end kind
+    sort number group family friend neighbour child parent mother father brother sister man woman person
+    hand eye face voice word letter paper page book list line point case fact example result effect cause
+    level size colour shape light water air weather summer winter spring autumn money work job office school
+    class lesson teacher student test visit trip walk talk meeting message phone help care hope wish need
+    good great small large long short early late young old new different important easy difficult quick slow
+    warm cold quiet busy simple usual
+"""
+
+_THEMES = {theme: tuple(words.split()) for theme, words in _THEME_WORDS.items()}
+_GENERAL = tuple(_GENERAL_WORDS.split())
+
+# All words outside the braces are stop words, so that the words in the braces are the content of a document.
+_SENTENCES: dict[int, tuple[str, ...]] = {
+    1: ("And there was {}.", "Then the {} again.", "Perhaps {} too."),
+    2: ("The {} was without {}.", "My {} or your {}?", "It is {} and {}."),
+    3: ("We had {}, {} and {}.", "Then there was {}, {} and {}.", "Is {} more than {} or {}?"),
+    4: (
+        "The {} was {}, but {} and {} were not.",
+        "She had {} and {}, he {} or {}.",
+        "With {} and {} there is {} or {}.",
+    ),
+    5: (
+        "After the {}, our {} was {}, then {} and {}.",
+        "They see {} from {}, and also {}, {} and {}.",
+        "Why should {}, {} and {} be {} without {}?",
+    ),
+    6: (
+        "I would have {} and {} first, then {}, {}, and perhaps {} or {}.",
+        "Everything is in the {}: {}, {} and {}, {} and {}.",
+        "Neither {}, {} nor {} was as {} as {} and {}.",
+    ),
+}
+
+
+_FloatArray = npt.NDArray[np.float64]
+_BACKGROUND = 0.2  # share of a theme's probability that goes to general words
+_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet prior over themes; one or two dominate a text
+_SECTIONS = {  # of the paper in which the documents appear, and the themes of each
+    "living": ("health", "cooking", "gardening"),
+    "money": ("finance",),
+    "sport": ("sport",),
+    "culture": ("music", "technology", "travel"),
+}
+_STRAY, _IN_SUMMER = 0.2, 0.5  # shares of documents in a random section, and of those on travel that are of summer
+_YEAR, _SUMMER = (date(2024, 1, 1), 366), (date(2024, 6, 1), 92)  # first day and number of days
+_CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
+_LONGEST_SENTENCE = max(_SENTENCES)
+_CORPUS_FILE, THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
+_DOCUMENTS = Range(low=1, high=10_000_000, unit="documents", integer=True)
+_USERS = Range(low=1, high=1_000_000, unit="users", integer=True)
+_SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
+
+_README = """Sample corpus written by `dplda corpus sample`
+==============================================
+
+{corpus}   {n_documents} documents, one JSON object a line: id, user, section, date, text
+{themes}       the planted themes: for each, the probability of every content word
+
+The text is generated: nobody wrote it and it is about nobody. Each document mixes a few of {n_themes} themes
+with words common to all. Words outside {themes} are English stop words. Seed {seed}.
+
+Try: dplda fit {corpus} --text-field text --topics {n_themes}
+     dplda tabulate sample {corpus} --by section --by 'month(date)' --epsilon 1
+"""
+
+
+def _planted_themes() -> tuple[list[str], _FloatArray]:
+    """Return the sorted content words and the themes' distributions over them, (8, n_words) with rows that sum to 1."""
+    words = sorted(set(_GENERAL).union(*_THEMES.values()))
+    place = {word: i for i, word in enumerate(words)}
+    matrix = np.zeros((len(_THEMES), len(words)))
+    for row, own in zip(matrix, _THEMES.values(), strict=True):
+        for share, members, flatness in ((1 - _BACKGROUND, own, 30.0), (_BACKGROUND, _GENERAL, 60.0)):
+            weights = 1.0 / (np.arange(len(members)) + flatness)
+            np.add.at(row, [place[word] for word in members], share * weights / weights.sum())
+    return words, matrix
+
+
+def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int = 4_000, seed: int = 0) -> Path:
+    """Write the corpus, its themes and a README into `directory`; return the path of the corpus file.
+
+    The same arguments give the same content. Raises `InputError` for a number out of range, an existing file, or a
+    folder that cannot be written.
+    """
+    _DOCUMENTS.check("n_documents", n_documents)
+    _USERS.check("n_users", n_users)
+    _SEED.check("seed", seed)
+    folder = Path(directory)
+    facts = {"n_documents": n_documents, "n_themes": len(_THEMES), "seed": seed}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _CORPUS_FILE).open("xb") as raw:
+            _write_documents(raw, n_documents, n_users, seed)
+        (folder / THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
+        note = _README.format(corpus=_CORPUS_FILE, themes=THEMES_FILE, **facts)
+        (folder / _README_FILE).write_text(note, encoding="utf-8")
+    except FileExistsError:
+        raise InputError(f"{folder / _CORPUS_FILE} is already there. Remove it or name another folder.") from None
+    except OSError as error:
+        raise InputError(f"cannot write the sample into {folder}: {error.strerror}.") from None
+    return folder / _CORPUS_FILE
+
+
+def _themes_json() -> str:
+    """The themes as JSON: {theme: {word: probability}}, most probable word first."""
+    words, matrix = _planted_themes()
+    tables = {}
+    for theme, row in zip(_THEMES, matrix, strict=True):
+        ranked = sorted((-probability, word) for word, probability in zip(words, row, strict=True) if probability)
+        tables[theme] = {word: float(f"{-negative:.8f}") for negative, word in ranked}
+    return json.dumps(tables, indent=1) + "\n"
+
+
+def _write_documents(raw: BinaryIO, n_documents: int, n_users: int, seed: int) -> None:
+    # Without file name and time in the gzip header, the bytes depend on the seed alone.
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=raw, mtime=0) as packed:
+        for record in sample_documents(n_documents, n_users, seed):
+            packed.write((json.dumps(record) + "\n").encode())
+
+
+def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict[str, str]]:
+    """The documents of the corpus in order: id, user, section, date and text.
+
+    The expected number of documents of a user is inversely proportional to rank + 30. Most documents are in the section
+    of their main theme, and half of those on travel are of summer.
+    """
+    uniforms, facts = Uniforms(seed), Uniforms([seed, 1])
+    words, matrix = _planted_themes()
+    users = uniforms.pick(1.0 / (np.arange(n_users) + 30.0), n_documents)
+    low, high = _CONTENT
+    sizes = low + np.floor(uniforms.draw(n_documents) * (high - low + 1)).astype(np.int64)
+    gammas = gammaincinv(np.array(_ALPHA), uniforms.draw(n_documents, len(_ALPHA)))
+    for number, (user, size, gamma) in enumerate(zip(users, sizes, gammas, strict=True)):
+        content = [words[i] for i in uniforms.pick(gamma @ matrix, int(size))]
+        text = " ".join(_sentences(content, uniforms))
+        section, day = _section_and_day(list(_THEMES)[int(np.argmax(gamma))], *facts.draw(4))
+        yield {"id": f"doc{number:06d}", "user": f"user{user:05d}", "section": section, "date": day, "text": text}
+
+
+def _section_and_day(theme: str, *uniforms: float) -> tuple[str, str]:
+    """The section and the date of a document on `theme`, from four uniform variates."""
+    stray, section, summery, day = uniforms
+    own = next(name for name, themes in _SECTIONS.items() if theme in themes)
+    names = list(_SECTIONS)
+    first, days = _SUMMER if theme == "travel" and summery < _IN_SUMMER else _YEAR
+    chosen = names[int(section * len(names))] if stray < _STRAY else own
+    return chosen, (first + timedelta(days=int(day * days))).isoformat()
+
+
+def _sentences(content: list[str], uniforms: Uniforms) -> Iterator[str]:
+    """Sentences with the words of `content`, in order."""
+    at = 0
+    while at < len(content):
+        length, choice = uniforms.draw(2)
+        n_slots = min(3 + int(length * (_LONGEST_SENTENCE - 2)), len(content) - at)
+        frames = _SENTENCES[n_slots]
+        yield frames[int(choice * len(frames))].format(*content[at : at + n_slots])
+        at += n_slots

@@ -1,0 +1,178 @@
+"""`tabulate`: charges one event for each table of topics by groups, and releases it (docs/privacy.md, T10)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any, Unpack
+
+import numpy as np
+
+from dplda.base.errors import DpldaError, InputError, UnsupportedByData
+from dplda.budget import Ledger, RunRecord
+from dplda.budget.budget_plan import Share
+from dplda.budget.events import Stage
+from dplda.learning.estimates import Estimates
+from dplda.learning.settings import DEFAULTS
+from dplda.model.topic_model import TopicModel
+from dplda.private.curator import Curator
+from dplda.private.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
+from dplda.private.store.attributes import Axis, TableRows
+from dplda.runs.charged_query import Asked, QuestionPlan, ask
+from dplda.runs.corpus import Corpus
+from dplda.runs.grouping import MOST_CELLS, Grouping, groupings
+from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
+from dplda.text.records import DOCUMENT
+
+_TABLE = "table"  # the kind of a run that makes tables, in its parameters
+_GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
+_MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
+_GROUPS_OF_UNIT = 10  # how many groups a unit that is no single document votes for
+
+
+def tabulate(
+    model: TopicModel,
+    corpus: Corpus,
+    by: str | Sequence[str] = (),
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    *,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    zone: str = "UTC",
+    sampling: bool = False,
+    **asked: Unpack[Asked],
+) -> Tables:
+    """Noisy tables of topics by group under (epsilon, delta) differential privacy.
+
+    A table has the number of units of `corpus` in each group, and the share of each topic in the group.
+
+    `by` lists the tables: ``"product"``, ``"month(date)"``, or ``"product,month(date)"`` for every product and month;
+    without it, there is one row of all documents. It may name the columns that `corpus` was read with
+    (``group_fields``). `groups` maps columns to lists of their values that are public, and `dates`, the first and the
+    last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
+    converted to `zone`.
+
+    A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
+    public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
+    the units were a sample of a larger population. `asked` are the options of `dplda.runs.charged_query.Asked`.
+
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    """
+    tables = groupings(by, groups or {}, dates, zone)
+    return ask(table_plan(model, corpus, tables, zone, sampling=sampling), model, corpus, epsilon, delta, **asked)
+
+
+def table_plan(
+    model: TopicModel,
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    zone: str = "UTC",
+    *,
+    sampling: bool = False,
+) -> QuestionPlan[Tables]:
+    """How to make `tables`, the result of `groupings`, of the topics of `model` in `corpus`; see `tabulate`.
+
+    Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
+    """
+    _check_columns(corpus.group_columns, tables)
+    most_rows = MOST_CELLS // len(model.topics)
+    for table in tables:
+        if len({each.attribute.name for each in table}) < len(table):
+            raise InputError("a table is grouped twice by the same attribute. Name it once.")
+        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), most_rows)
+    hidden = tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
+    shares = [Share(Stage.TABLE, float(len(tables)), len(tables))]
+    if hidden:
+        shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * len(hidden), len(hidden), selects_words=True))
+    facts: dict[str, Any] = {
+        "by": [",".join(each.attribute.name for each in table) for table in tables],
+        "private_groups": [each.attribute.name for each in hidden],
+        **({} if zone == "UTC" else {"zone": zone}),
+    }
+    if len(hidden) > _MOST_PRIVATE:
+        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
+
+    def answer(curator: Curator, about: dict[str, Any]) -> Tables:
+        """Find the private groups, and release the tables."""
+        most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
+        found = {each: curator.choose_groups(each.attribute, most) for each in hidden}
+        all_rows = [
+            TableRows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables
+        ]
+        for rows in all_rows:
+            _check_rows(len(rows), most_rows, UnsupportedByData)
+        released = [
+            _release(curator, model, rows, tuple(each.groups is None for each in table), sampling)
+            for table, rows in zip(tables, all_rows, strict=True)
+        ]
+        return Tables(tables=tuple(released), **about)
+
+    return QuestionPlan(_TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
+
+
+def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:
+    """Raise `error` if a table has too many rows."""
+    if rows > most:
+        raise error(f"A table would have {rows:,} rows, at most {most:,} are possible.")
+
+
+def _release(
+    curator: Curator, model: TopicModel, rows: TableRows, private: tuple[bool, ...], sampling: bool
+) -> ReleasedTable:
+    curator.use_words(model.vocabulary, rows)
+    alpha = float(np.mean(model.alpha))
+    release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+    return ReleasedTable(
+        by=tuple(axis.attribute.name for axis in rows.axes),
+        groups=tuple(axis.names for axis in rows.axes),
+        private=private,
+        totals=release.total[:, :-1],
+        counts=release.total[:, -1] / COUNT_SHARE,
+        std=release.std,
+        sampling=sampling,
+    )
+
+
+def _check_columns(columns: Sequence[str], tables: Sequence[Sequence[Grouping]]) -> None:
+    missing = [each.attribute.column for table in tables for each in table if each.attribute.column not in columns]
+    if missing:
+        kept = f" It keeps {', '.join(columns)}." if columns else ""
+        raise InputError(
+            f"The corpus was read without column {missing[0]!r}.{kept} Read it with group_fields=[{missing[0]!r}], or "
+            f"import it with --group-field {missing[0]}."
+        )
+
+
+def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
+    """The finished runs that made tables of the topics of the run `of`, oldest first."""
+    runs = [run for run in ledger.runs() if run.parameters.get("kind") == _TABLE and run.result is not None]
+    return [run for run in runs if run.parameters.get("of") == of]
+
+
+def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
+    """The tables that `run` released. Raises `InputError` if it made none."""
+    if run.parameters.get("kind") != _TABLE or run.result is None:
+        raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
+    return Tables.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), sampling=sampling)
+
+
+def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
+    """The tables of the topics of the run `of`; only the latest of several tables by the same attributes."""
+    found: list[Tables] = []
+    seen = set[str]()
+    for run in reversed(tables_of(ledger, of)):
+        loaded = load_tables(run)
+        new = tuple(one for one in loaded if one.name not in seen)
+        seen |= {one.name for one in loaded}
+        if new:
+            found.append(replace(loaded, tables=new))
+    return found[::-1]
+
+
+def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
+    """`least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
+    runs = tables_of(ledger, str(model.parameters.get("run", "")))
+    return least_noisy_shares([one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)])

@@ -1,0 +1,392 @@
+"""Files of counts: UCI bag-of-words and Matrix Market, lda-c and svmlight, and SciPy's npz."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dplda.base.errors import InputError
+from dplda.text.columns import ReadOptions, refuse_columns
+from dplda.text.compression import MAX_BYTES, check_unpacked, reading
+from dplda.text.files import open_bytes, text_lines
+from dplda.text.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
+from dplda.text.word_lists import find_word_list, read_word_list, required_word_list
+
+_CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
+_BLOCK_BYTES = 1 << 24
+_POINTER_BYTES = 8  # bytes that one row pointer of a CSR matrix takes
+_NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
+_REGULAR = np.zeros(256, dtype=np.bool_)
+_REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
+
+_Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unreadable number
+_Pairs = list[tuple[int, int]] | Defect  # (word number, count) for the words of one document
+
+
+def uci_source(path: Path, options: ReadOptions) -> CountSource:
+    """A UCI bag of words: three lines (documents, words, entries), then triples; its vocabulary is a second file.
+
+    Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
+    """
+    refuse_columns(path, "a UCI bag of words", options)
+    vocabulary = required_word_list(path)
+    return _triples_source(path, options, vocabulary, *_uci_header(path))
+
+
+def mtx_source(path: Path, options: ReadOptions) -> CountSource:
+    """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
+    refuse_columns(path, "a Matrix Market file", options)
+    return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
+
+
+def ldac_source(path: Path, options: ReadOptions) -> CountSource:
+    """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
+    return _pairs_source(path, options, "an lda-c file", svmlight=False)
+
+
+def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
+    """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
+    return _pairs_source(path, options, "an svmlight file", svmlight=True)
+
+
+def npz_source(path: Path, options: ReadOptions) -> CountSource:
+    """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
+    refuse_columns(path, "a sparse matrix", options)
+    vocabulary = required_word_list(path)
+    words = read_word_list(vocabulary)
+    n_documents, n_words = _load(path).shape
+    if n_words != len(words):
+        raise InputError(
+            f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words. Give the word "
+            "list that belongs to this file."
+        )
+    names = _WordNames(words, first=0)
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        matrix = _load(path)
+        return _csr_chunks(names, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
+
+    return CountSource((path, vocabulary), options.unit, chunks, n_documents)
+
+
+@dataclass(frozen=True)
+class _WordNames:
+    """Names of `size` word numbers from `first`: `words` if there is a list, else ``word<number>``."""
+
+    words: Sequence[str] | None
+    first: int
+    size: int | None = None
+
+    def valid(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which `numbers` (nnz,) are in range."""
+        size = self.size if self.words is None else len(self.words)
+        last = MAX_COUNT if size is None else self.first + size - 1
+        return (numbers >= self.first) & (numbers <= last)
+
+    def named(self, numbers: NDArray[np.int64]) -> list[str]:
+        """Names of valid `numbers` (nnz,)."""
+        if self.words is None:
+            return [f"word{number}" for number in numbers.tolist()]
+        return [self.words[number - self.first] for number in numbers.tolist()]
+
+
+def _triples_source(
+    path: Path, options: ReadOptions, vocabulary: Path | None, n_documents: int, n_words: int, n_header_lines: int
+) -> CountSource:
+    words = None if vocabulary is None else read_word_list(vocabulary)
+    if words is not None and len(words) != n_words:
+        raise InputError(
+            f"{path} declares {n_words} words but {vocabulary} lists {len(words)}. Give the word list "
+            "that belongs to this file."
+        )
+    if n_words > MAX_COUNT or n_documents > 2**53:
+        raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
+    names = _WordNames(words, first=1, size=n_words)
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        document, word, count = _read_triples(path, n_header_lines, n_documents)
+        if np.any(np.diff(document) < 0):
+            order = np.argsort(document, kind="stable")
+            document, word, count = document[order], word[order], count[order]
+        starts = np.flatnonzero(np.diff(document, prepend=-1))
+        indptr = np.append(starts, len(document))
+        return _csr_chunks(names, indptr, word, count, document[starts], skip)
+
+    return CountSource(_files(path, vocabulary), options.unit, chunks)
+
+
+def _files(path: Path, vocabulary: Path | None) -> tuple[Path, ...]:
+    return (path,) if vocabulary is None else (path, vocabulary)
+
+
+def _uci_header(path: Path) -> tuple[int, int, int]:
+    with open_bytes(path) as stream:
+        lines = [stream.readline(MAX_BYTES).strip() for _ in range(3)]
+    if not all(line.isdigit() and len(line) < 20 for line in lines):
+        raise InputError(
+            f"{path} does not begin with UCI's three lines (numbers of documents, words and entries). Check --format."
+        )
+    return int(lines[0]), int(lines[1]), 3
+
+
+def _mtx_header(path: Path) -> tuple[int, int, int]:
+    problem = InputError(
+        f"{path} is not a Matrix Market file of the kind that is read (coordinate, general, integer "
+        "or real). Save the counts in that form or check --format."
+    )
+    with open_bytes(path) as stream:
+        banner = stream.readline(MAX_BYTES).lower().split()
+        if banner[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"] or b"general" not in banner:
+            raise problem
+        if not {b"integer", b"real"} & set(banner):
+            raise problem
+        n_header_lines = 2
+        while (line := stream.readline(MAX_BYTES)).startswith(b"%") or line.isspace():
+            n_header_lines += 1
+    sizes = line.split()
+    if len(sizes) != 3 or not all(size.isdigit() and len(size) < 20 for size in sizes):
+        raise problem
+    return int(sizes[0]), int(sizes[1]), n_header_lines
+
+
+def _read_triples(
+    path: Path, n_header_lines: int, n_documents: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Document, word and count of every entry with a valid document; -1 for a bad word or count."""
+    numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    for block in _blocks(path, n_header_lines):
+        triples = _parse_block(block)
+        document = triples[:, 0]
+        exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
+        triples = triples[exists]
+        numbers.append(triples[:, 0].astype(np.int64))
+        words.append(whole_counts(triples[:, 1]).astype(np.int32))
+        counts.append(whole_counts(triples[:, 2]).astype(np.int32))
+    return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
+
+
+def _blocks(path: Path, n_header_lines: int) -> Iterator[bytes]:
+    """Blocks of whole lines after the header."""
+    with open_bytes(path) as stream:
+        for _ in range(n_header_lines):
+            stream.readline(MAX_BYTES)
+        while block := stream.read(_BLOCK_BYTES):
+            check_unpacked(path, stream.tell())
+            yield block + stream.readline(MAX_BYTES)
+
+
+def _parse_block(block: bytes) -> _Triples:
+    """Triples (n, 3) of whole lines; skips blank lines and lines without a readable document."""
+    parsed = _parse_regular(block)
+    if parsed is None:
+        rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
+        parsed = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return parsed
+
+
+def _parse_regular(block: bytes) -> _Triples | None:
+    """Triples (n, 3), parsed by NumPy; None unless every line is three short numbers separated by single spaces."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    characters = np.frombuffer(block, dtype=np.uint8)
+    if not _REGULAR[characters].all():
+        return None
+    gaps = np.flatnonzero((characters == ord(" ")) | (characters == ord("\n")))
+    lengths = np.diff(gaps, prepend=-1) - 1
+    lines = int(np.count_nonzero(characters == ord("\n")))
+    if len(gaps) != 3 * lines or lengths.min() < 1 or lengths.max() > 40:
+        return None
+    if not (characters[gaps[2::3]] == ord("\n")).all():
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy warns and stops at the first field that is not a number
+            values = np.fromstring(block, dtype=np.float64, sep=" ")
+    except (DeprecationWarning, ValueError):
+        return None
+    return values.reshape(-1, 3) if len(values) == 3 * lines else None
+
+
+def _parse_line(line: bytes) -> tuple[float, float, float] | None:
+    """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
+    fields = line.split()
+    numbers = [_number(field) for field in fields[:3]]
+    if not numbers or numbers[0] != numbers[0]:
+        return None
+    if len(fields) != 3:
+        return numbers[0], np.nan, np.nan
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _number(field: bytes) -> float:
+    try:
+        return float(field) if _NUMBER.fullmatch(field) else np.nan
+    except ValueError:
+        return np.nan
+
+
+def _pairs_source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
+    refuse_columns(path, kind, options)
+    if next(text_lines(path), None) is None:
+        raise InputError(f"{path} is empty.")
+    vocabulary = find_word_list(path)
+    words = None if vocabulary is None else read_word_list(vocabulary)
+    names = _WordNames(words, first=1 if svmlight else 0)
+
+    def lines() -> Iterator[tuple[int, list[str] | Defect]]:
+        for number, line in text_lines(path):
+            if isinstance(line, Defect):
+                yield number, line
+            elif fields := (line.split("#", 1)[0] if svmlight else line).split():
+                yield number, fields
+
+    def documents(skip: int) -> Iterator[tuple[int, _Pairs]]:
+        for number, fields in islice(lines(), skip, None):
+            yield number, fields if isinstance(fields, Defect) else _parse_pairs(fields, checked_length=not svmlight)
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        return _chunked(documents(skip), names)
+
+    return CountSource(_files(path, vocabulary), options.unit, chunks)
+
+
+def _parse_pairs(fields: list[str], *, checked_length: bool) -> _Pairs:
+    """The pairs of one line, whose first field is a label or, if `checked_length`, the number of pairs."""
+    entries = [field.split(":") for field in fields[1:] if not field.startswith("qid:")]
+    if any(len(entry) != 2 for entry in entries):
+        return Defect.MALFORMED
+    if checked_length and fields[0] != str(len(entries)):
+        return Defect.MALFORMED
+    try:
+        pairs = [(int(word), float(count)) for word, count in entries]
+    except ValueError:
+        return Defect.MALFORMED
+    if not all(0 <= word < 2**62 and math.isfinite(count) and abs(count) < 2**62 for word, count in pairs):
+        return Defect.BAD_COUNT
+    if any(count != int(count) or count < 0 for _, count in pairs):
+        return Defect.BAD_COUNT
+    return [(word, int(count)) for word, count in pairs]
+
+
+def _chunked(documents: Iterator[tuple[int, _Pairs]], names: _WordNames) -> Iterator[CountedDocuments]:
+    """Chunks of documents given as (ordinal, pairs)."""
+    while batch := _batch(documents):
+        defects = Counter(pairs for _, pairs in batch if isinstance(pairs, Defect))
+        good = [(ordinal, pairs) for ordinal, pairs in batch if not isinstance(pairs, Defect)]
+        lengths = [len(pairs) for _, pairs in good]
+        entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        yield _counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
+
+
+def _batch(documents: Iterator[tuple[int, _Pairs]]) -> list[tuple[int, _Pairs]]:
+    """The next _CHUNK_DOCUMENTS documents, or fewer that have _CHUNK_ENTRIES entries."""
+    batch, entries = [], 0
+    for ordinal, pairs in islice(documents, _CHUNK_DOCUMENTS):
+        batch.append((ordinal, pairs))
+        entries += 0 if isinstance(pairs, Defect) else len(pairs)
+        if entries >= _CHUNK_ENTRIES:
+            break
+    return batch
+
+
+def _csr_chunks(
+    names: _WordNames,
+    indptr: NDArray[Any],
+    numbers: NDArray[Any],
+    values: NDArray[Any],
+    ordinals: Sequence[int] | NDArray[np.int64],
+    skip: int,
+) -> Iterator[CountedDocuments]:
+    """Chunks of the rows after the first `skip` of a CSR matrix with `values` of any real type."""
+    for first in range(skip, len(ordinals), _CHUNK_DOCUMENTS):
+        last = min(first + _CHUNK_DOCUMENTS, len(ordinals))
+        begin, end = int(indptr[first]), int(indptr[last])
+        yield _counted(
+            names,
+            indptr[first : last + 1].astype(np.int64) - begin,
+            numbers[begin:end].astype(np.int64),
+            whole_counts(values[begin:end]),
+            [int(ordinal) for ordinal in ordinals[first:last]],
+            Counter(),
+        )
+
+
+def _counted(
+    names: _WordNames,
+    indptr: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    ordinals: Sequence[int],
+    defects: Counter[Defect],
+) -> CountedDocuments:
+    """A chunk from word numbers; a document with a number or count out of range becomes a defect.
+
+    `counts` (nnz,) are -1 where the file has no whole number. Zeros are allowed and contribute nothing.
+    """
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    fine = names.valid(numbers) & (counts >= 0) & (counts <= MAX_COUNT)
+    bad = np.zeros(len(indptr) - 1, dtype=np.bool_)
+    bad[rows[~fine]] = True
+    keep = ~bad[rows] & (counts > 0)
+    lengths = np.bincount(rows[keep], minlength=len(bad))[~bad]
+    used, indices = np.unique(numbers[keep], return_inverse=True)
+    good = [ordinal for ordinal, dropped in zip(ordinals, bad.tolist(), strict=True) if not dropped]
+    return CountedDocuments(
+        words=names.named(used),
+        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        indices=indices.astype(np.int64),
+        counts=counts[keep],
+        ids=[str(ordinal) for ordinal in good],
+        units=[document_key(ordinal) for ordinal in good],
+        defects=defects + Counter({Defect.BAD_COUNT: int(bad.sum())}),
+    )
+
+
+def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
+    """`values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
+    with np.errstate(invalid="ignore"):
+        fine = (values >= 0) & (values <= MAX_COUNT)
+        if np.isdtype(values.dtype, "real floating"):
+            fine &= values == np.floor(values)
+    counts = np.full(values.shape, -1, np.int64)  # created as int64, because -1 would wrap around in an unsigned type
+    counts[fine] = values[fine]
+    return counts
+
+
+def _load(path: Path) -> Any:
+    with reading(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                claimed = sum(entry.file_size for entry in archive.infolist())
+            check_unpacked(path, claimed)
+            loaded = scipy.sparse.load_npz(path)
+            check_unpacked(path, claimed + loaded.shape[0] * _POINTER_BYTES)
+            _check_pointers(loaded)
+            matrix = loaded.tocsr()
+        except InputError:
+            raise
+        except (ValueError, KeyError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile):
+            raise InputError(f"{path} is not a matrix saved by scipy.sparse.save_npz.") from None
+    if not np.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
+        raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
+    return matrix
+
+
+def _check_pointers(matrix: Any) -> None:
+    """Raise `ValueError` for pointers that would lead compiled code out of an array. Words may be out of range."""
+    if matrix.format in ("csc", "bsr"):
+        matrix.check_format(full_check=True)
+    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
+        raise ValueError("row pointers decrease")

@@ -1,0 +1,360 @@
+"""CSV and TSV by RFC 4180: a quoted field may contain line breaks, delimiters and doubled quotation marks.
+
+Libraries repair a malformed file by guesses that move text from one record into another. Here every record matches the
+grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, even
+inside quotation marks.
+
+Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
+line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files
+that pandas writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import dropwhile, islice
+from pathlib import Path
+
+from dplda.base.errors import InputError
+from dplda.text.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
+from dplda.text.compression import MAX_BYTES
+from dplda.text.files import BLANK, BOM, check_encoding, decode_field, open_bytes, raw_lines
+from dplda.text.records import Defect, TextSource
+
+_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
+_NO_DELIMITERS = '"\r\n\0'
+_DOUBLED = 1000  # maximum doubled quotation marks in one pattern match; `walk` parses fields with more
+_NAMES = {b"\t": "TSV"}
+_OTHERS = (b";", b"\t", b"|")  # delimiters of CSV files that have no commas
+_MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
+_Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
+
+
+def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The CSV files as one table, as `_delimited_source`.
+
+    The delimiter is taken from the options. Without one it is a comma, except if the first header has no comma outside
+    quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
+    """
+    return _delimited_source(files, options, _delimiter(files, options, tabs=False))
+
+
+def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The TSV files as one table, as `_delimited_source`; the options may name another delimiter than a tab."""
+    return _delimited_source(files, options, _delimiter(files, options, tabs=True))
+
+
+def table_records(
+    files: Sequence[Path], options: ReadOptions, *, tabs: bool
+) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
+    """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
+    delimiter = _delimiter(files, options, tabs=tabs)
+    check_encoding(options.encoding, records=True, marks=delimiter.decode())
+    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
+    if not tables:
+        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
+    return tuple(tables[0].names), (record for table in tables for record in table.all_fields())
+
+
+def _delimiter(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> bytes:
+    """The delimiter of the options, else a tab if the format has `tabs`, else a guess. Raises `InputError`."""
+    return _declared_delimiter(options) or (b"\t" if tabs else _guess_delimiter(files, options))
+
+
+def _declared_delimiter(options: ReadOptions) -> bytes | None:
+    """The delimiter of the options: one ASCII character, or ``tab``. Raises `InputError` for anything else."""
+    if options.delimiter is None:
+        return None
+    delimiter = "\t" if options.delimiter in ("tab", "\\t") else options.delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in _NO_DELIMITERS:
+        raise InputError(
+            f"delimiter must be one ASCII character other than a letter, a digit, a quotation mark or a line break, "
+            f"or tab; got {options.delimiter!r}."
+        )
+    return delimiter.encode()
+
+
+def _guess_delimiter(files: Sequence[Path], options: ReadOptions) -> bytes:
+    """The delimiter of the first header. Raises `InputError` if several characters could be it."""
+    path, start = next(((file, start) for file in files if (start := _start(file)).strip(b"\r\n")), (files[0], b""))
+    if _has_columns(start, b","):
+        return b","
+    found = [other for other in _OTHERS if _has_columns(start, other)]
+    if len(found) > 1:
+        raise InputError(
+            f"The first line of {path} has no comma, but more than one of semicolon, tab and vertical bar. Name the "
+            "character between fields with --delimiter, for example --delimiter ';'."
+        )
+    return found[0] if found else b","
+
+
+def _has_columns(start: bytes, delimiter: bytes) -> bool:
+    """Whether the first line of the text `start` has several fields that `delimiter` separates."""
+    with suppress(_Malformed):
+        walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, 2)
+        return not isinstance(walked, bytes) and len(walked[0]) > 1
+    return False
+
+
+def _delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
+    """The tables `files`, each with a header, as one table. Skips empty files.
+
+    Raises `InputError` if a header is missing or lacks a column, or if all files are empty.
+    """
+    check_encoding(options.encoding, records=True, marks=delimiter.decode())
+    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
+    if not tables:
+        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
+    chosen = [choose(tables[0].path, tables[0].names, options)]
+    options = replace(options, text_field=chosen[0].text)  # the same columns in every table
+    chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
+    parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
+    return text_source(files, options, parts)
+
+
+class _Malformed(Exception):
+    """A misplaced quotation mark or line end."""
+
+
+@dataclass(frozen=True)
+class _Grammar:
+    """The syntax of a record: its `delimiter`, and whether it ends with CR LF (`crlf`) or with LF.
+
+    Patterns run in linear time and little memory, because no repetition of a group is unbounded. (Possessive
+    repetitions would be simpler, but match wrongly before Python 3.11.5.)
+    """
+
+    delimiter: bytes
+    crlf: bool
+
+    def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
+        """Pattern of a record of `n_fields`, with a group for each of the fields `wanted`, in ascending order.
+
+        It does not match records with very many quotation marks; `walk` parses those.
+        """
+        field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
+        fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
+        return re.compile(re.escape(self.delimiter).join(fields) + self._close)
+
+    def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
+        """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
+
+        If the record continues past the end of `buffer`, return instead a few bytes that can stand for the part read so
+        far: after them the parser is in the same state. Raises `_Malformed`.
+        """
+        fields = list[slice]()
+        while True:
+            begin, quoted = at, buffer.startswith(b'"', at)
+            at = _passed(self._quoted, buffer, at + 1) if quoted else _passed(self._plain, buffer, at)
+            while quoted and buffer.startswith(b'""', at):
+                at = _passed(self._quoted, buffer, at)
+            if at == len(buffer):
+                return b'"' if quoted else buffer[begin : begin + 1]
+            at += quoted  # the closing mark
+            follows = self._follows.match(buffer, at)
+            if follows is None:
+                left = buffer[at : at + 3]
+                if len(left) < 3 and not left.strip(b"\r"):
+                    return (b'""' if quoted else buffer[begin:at][:1]) + left
+                raise _Malformed(_MISPLACED.get(left[:1], "quotation mark"))
+            if len(fields) < most:
+                fields.append(slice(begin, at))
+            at = follows.end()
+            if follows[0] != self.delimiter:
+                return fields, at
+
+    def value(self, field: bytes) -> bytes:
+        """The content of a raw `field`."""
+        return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
+
+    @cached_property
+    def _close(self) -> bytes:
+        """A regular expression for the end of a record.
+
+        CR CR LF is what Python's csv writes on Windows to a file opened without newline=''.
+        """
+        return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
+
+    @cached_property
+    def _plain(self) -> re.Pattern[bytes]:
+        return re.compile(rb'[^"%b\n%b]*' % (re.escape(self.delimiter), rb"\r" if self.crlf else b""))
+
+    @cached_property
+    def _quoted(self) -> re.Pattern[bytes]:
+        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % _DOUBLED)
+
+    @cached_property
+    def _follows(self) -> re.Pattern[bytes]:
+        return re.compile(re.escape(self.delimiter) + rb"|" + self._close)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A file, its grammar and the `names` of its columns."""
+
+    path: Path
+    grammar: _Grammar
+    names: Sequence[str]
+    options: ReadOptions
+
+    def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
+        """The rows after the first `skip`; see `RowReader`."""
+        places = sorted(self.names.index(name) for name in columns.names)
+        order = [None if name is None else places.index(self.names.index(name)) for name in columns.wanted]
+        value, encoding = self.grammar.value, self.options.encoding
+
+        def row(fields: _Fields) -> Row:
+            return columns.row([None if at is None else decode_field(value(fields[at]), encoding) for at in order])
+
+        records = self._lines(places) if self.options.one_line else self._records(places)
+        return rows_after(skip, islice(records, 1, None), row)  # without the header
+
+    def all_fields(self) -> Iterator[dict[str, str | Defect] | Defect]:
+        """The values of all columns of each record, without the header."""
+        places = range(len(self.names))
+        value, encoding = self.grammar.value, self.options.encoding
+        records = self._lines(places) if self.options.one_line else self._records(places)
+        for fields in islice(records, 1, None):
+            if isinstance(fields, Defect):
+                yield fields
+            else:
+                values = [decode_field(value(field), encoding) for field in fields]
+                yield dict(zip(self.names, values, strict=True))
+
+    def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""
+        record = self.grammar.record(len(self.names), places)
+        line, too_long, ended = 1, False, False
+        with open_bytes(self.path) as stream:
+            buffer = stream.read(_CHUNK).removeprefix(BOM)
+            at = len(buffer) - len(buffer.lstrip(b"\r\n"))
+            while True:
+                if not too_long and (match := record.match(buffer, at)):
+                    yield match.groups() if match.end() - at <= MAX_BYTES else Defect.TOO_LONG
+                    at = match.end()
+                    continue
+                try:
+                    walked = self.grammar.walk(buffer, at, len(self.names) + 1)
+                except _Malformed as error:
+                    raise self._malformed(line + buffer.count(b"\n", 0, at), f"{error} stands inside a field") from None
+                if not isinstance(walked, bytes):
+                    spans, end = walked
+                    if too_long or end - at > MAX_BYTES:
+                        yield Defect.TOO_LONG
+                    elif len(self.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
+                        yield self._choose([buffer[span] for span in spans], places)
+                    at, too_long = end, False
+                    continue
+                line += buffer.count(b"\n", 0, at)
+                rest = buffer[at:]
+                if ended and rest:
+                    raise self._malformed(line, "quotation mark begins a field that never ends")
+                if ended:
+                    return
+                if len(rest) > MAX_BYTES:
+                    line += rest.count(b"\n")
+                    rest, too_long = walked, True
+                more = stream.read(min(max(_CHUNK, len(rest)), _LARGEST_CHUNK))
+                ended = not more
+                buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
+
+    def _last(self, rest: bytes) -> bytes:
+        """The line end that the last line of the file lacks."""
+        return b"\r\n" if self.grammar.crlf and not rest.endswith(b"\r") else b"\n"
+
+    def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each line, header included."""
+        record = self.grammar.record(len(self.names), places)
+        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.path)):
+            if line is None:
+                yield Defect.TOO_LONG
+            elif match := record.fullmatch(line + b"\n"):
+                yield match.groups()
+            elif line.strip(BLANK):
+                yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
+
+    def _choose(self, fields: _Fields, places: Sequence[int]) -> _Fields | Defect:
+        if len(fields) != len(self.names):
+            return Defect.MALFORMED
+        return [fields[place] for place in places]
+
+    def _malformed(self, line: int, wrong: str) -> InputError:
+        return InputError(
+            f"{self.path} is not well-formed {_NAMES.get(self.grammar.delimiter, 'CSV')}: in the record that begins "
+            f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
+            "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
+            "(one_line=True)."
+        )
+
+
+def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
+    """The end of the match of `pattern` that begins at the position `at`; `at` if nothing matches."""
+    match = pattern.match(buffer, at)
+    return at if match is None else match.end()
+
+
+def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
+    """The fields of one line; fields after the first `most` may be missing.
+
+    In a malformed line quotation marks are ordinary text.
+    """
+    whole = line + b"\n"
+    try:
+        walked = grammar.walk(whole, 0, most)
+    except _Malformed:
+        walked = b""
+    if isinstance(walked, bytes) or walked[1] < len(whole):
+        return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
+    return [whole[span] for span in walked[0]]
+
+
+def _lines(path: Path) -> Iterator[bytes | None]:
+    for number, line in enumerate(raw_lines(path)):
+        yield line if number or line is None else line.removeprefix(BOM)
+
+
+def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
+    """The table of a file; None for an empty file."""
+    start = _start(path)
+    if not start.strip(b"\r\n"):
+        return None
+    grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
+    if options.one_line:
+        header = _split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, _MOST_COLUMNS)
+    else:
+        header = _header(path, start, grammar)
+    names = [decode_field(grammar.value(field), options.encoding) for field in header]
+    if Defect.UNDECODABLE in names:
+        raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
+    return _Table(path, grammar, [str(name).strip() for name in names], options)
+
+
+def _start(path: Path) -> bytes:
+    """The beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
+    with open_bytes(path) as stream:
+        start = stream.read(_HEADER_BYTES)
+    whole = len(start) < _HEADER_BYTES
+    return start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
+
+
+def _begins_with_crlf_line(start: bytes) -> bool:
+    """Whether the first line break of `start` outside quotation marks is CR LF."""
+    unquoted = start.split(b'"')[::2]
+    first = next((part for part in unquoted if b"\n" in part), b"")
+    return first.partition(b"\n")[0].endswith(b"\r")
+
+
+def _header(path: Path, start: bytes, grammar: _Grammar) -> _Fields:
+    with suppress(_Malformed):
+        walked = grammar.walk(start, 0, _MOST_COLUMNS)
+        if not isinstance(walked, bytes):
+            return [start[span] for span in walked[0]]
+    raise InputError(
+        f"The first line of {path} does not name columns. Check --format, the encoding, and that its lines end "
+        "at LF or CR LF."
+    )

@@ -1,0 +1,122 @@
+"""A folder or an archive of documents, one a file: text files in any encoding, PDF, Word, e-mail and others."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from dplda.base.characters import storable
+from dplda.base.errors import InputError
+from dplda.text.archives import is_litter, open_members
+from dplda.text.columns import ReadOptions, refuse_columns
+from dplda.text.compression import MAX_BYTES, reading
+from dplda.text.document_text import is_document, require_extractors
+from dplda.text.document_worker import extract_texts
+from dplda.text.files import check_encoding, decode, read_whole
+from dplda.text.records import Defect, TextRecord, TextSource, document_key
+
+PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
+
+
+def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The `files` of `folder`, in this order.
+
+    Raises `InputError` for options of tables, and if a library is missing that one of the files needs.
+    """
+    refuse_columns(folder, "a folder of text files", options)
+    return _documents(folder, files, options)
+
+
+def document_source(path: Path, options: ReadOptions) -> TextSource:
+    """One document, such as a PDF file; errors as in `folder_source`."""
+    refuse_columns(path, "one document", options)
+    return _documents(path.parent, [path], options)
+
+
+def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The members `files` of an archive, one document each, in the order of the archive. Raises `InputError`."""
+    refuse_columns(archive, "an archive of text files", options)
+    check_encoding(options.encoding, records=False)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for ordinal, (file, stream) in enumerate(open_members(archive, frozenset(files))):
+            if ordinal < skip:
+                continue
+            text = decode(stream.read(MAX_BYTES + 1), options.encoding)
+            name = storable(file.relative_to(archive).as_posix())
+            yield text if isinstance(text, Defect) else TextRecord(name, document_key(ordinal), text)
+
+    return TextSource((archive,), options.unit, records, total=len(files))
+
+
+def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    check_encoding(options.encoding, records=False)
+    require_extractors(files)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        chosen = files[skip:]
+        extracted = extract_texts(filter(is_document, chosen), options.encoding)
+        for ordinal, file in enumerate(chosen, start=skip):
+            text = next(extracted) if is_document(file) else _text(file, options.encoding)
+            if isinstance(text, Defect):
+                yield text
+            else:
+                name = storable(file.relative_to(folder).as_posix())
+                yield TextRecord(name, document_key(ordinal), text)
+
+    slow = any(map(is_document, files))
+    return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
+
+
+def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
+    """Regular files under `folder`, sorted, whose names or relative paths match `pattern`; see `choose_files`.
+
+    Hidden files, files that programs leave in every folder, and links are left out. Without links, no document counts
+    twice. Raises `InputError` if no file is left.
+    """
+    files: list[Path] = []
+    with reading(folder):
+        os.scandir(folder).close()  # os.walk hides the error of an unreadable folder
+        for directory, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            paths = (os.path.join(directory, name) for name in names if not is_litter(name))
+            files += [Path(path) for path in paths if _is_file(path)]
+    return choose_files(folder, files, pattern)
+
+
+def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
+    """The `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
+
+    `PATTERN_SEPARATOR` separates patterns.
+
+    Raises `InputError` if no file is left.
+    """
+    if not files:
+        raise InputError(f"{folder} holds no files to read (hidden files are not read).")
+    chosen = [file for file in files if pattern is None or _matches(file, folder, pattern)]
+    if not chosen:
+        raise InputError(
+            f"None of the {len(files):,} files in {folder} matches pattern {pattern!r}. Change --pattern. (The "
+            "number of files is exact, so do not publish this message.)"
+        )
+    return sorted(chosen, key=os.fspath)
+
+
+def _matches(file: Path, folder: Path, patterns: str) -> bool:
+    names = file.name, file.relative_to(folder).as_posix()
+    return any(fnmatch(name, pattern) for name in names for pattern in patterns.split(PATTERN_SEPARATOR))
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _text(file: Path, encoding: str | None) -> str | Defect:
+    raw = read_whole(file)
+    return raw if isinstance(raw, Defect) else decode(raw, encoding)

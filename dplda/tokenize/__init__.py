@@ -1,1 +1,0 @@
-"""Tokenizers, and counts of the words of each document, on all cores."""

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import json
+import math
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_helpers import a_run, gaussian, reserve, spend
+
+from dplda.base.errors import BudgetRefused, InputError
+from dplda.budget import PlannedEvent, Quote
+from dplda.budget.accountant import Cost, capacity, gaussian_delta, gaussian_epsilon
+from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.events import at_least
+from dplda.budget.grants import Basis
+from dplda.budget.sketches import Fingerprint
+
+PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
+
+
+def test_shareable_json_of_runs_and_datasets_has_no_private_by_products(ledger):
+    run = reserve(ledger)
+    run.bind(Fingerprint("secret-fingerprint"))
+    run.finish(model="models/x", seconds={"core": 12.345})
+    texts = [json.dumps(record.to_json(), allow_nan=False) for record in (ledger.runs()[0], *ledger.datasets())]
+    for text in texts:
+        assert PRIVATE.isdisjoint(json.loads(text))
+        assert "secret" not in text
+        assert "12.345" not in text
+
+
+def test_infinite_costs_are_null_in_json(ledger):
+    ledger.grant("reviews", unbounded=True)
+    spend(ledger, sound=False)
+    assert ledger.runs()[0].to_json()["mu_squared"] is None
+    record = ledger.dataset("reviews").to_json()
+    assert (record["spent"]["epsilon"], record["grant"]["epsilon"], record["grant"]["unbounded"]) == (
+        None,
+        None,
+        True,
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 1.0), st.booleans()), max_size=5), st.sampled_from(["done", "failed"]))
+def test_a_run_costs_all_while_open_and_what_was_asked_once_ended(events, status):
+    plan = tuple(PlannedEvent(event=gaussian(mu_squared=m), charged=asked) for m, asked in events)
+    assert a_run(plan=plan, status="reserved").cost.mu_squared == pytest.approx(sum(m for m, _ in events))
+    assert a_run(plan=plan, status=status).cost.mu_squared == pytest.approx(sum(m for m, asked in events if asked))
+
+
+def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer():
+    idle = (PlannedEvent(event=gaussian(), charged=False),)
+    for status, plan in (("reserved", ()), ("done", ()), ("failed", a_run().plan), ("reserved", idle)):
+        assert a_run(sound=False, status=status, plan=plan).cost.mu_squared == math.inf
+    assert not a_run(sound=False, status="failed", plan=idle).is_charged
+
+
+def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.5, delta=5e-8)])
+    dataset = ledger.dataset("reviews")
+    assert gaussian_delta(math.sqrt(0.5), dataset.spent_epsilon) + 5e-8 <= 1e-5 * (1 + 1e-9)
+    assert dataset.remaining == pytest.approx(0.5)  # failures: 5e-8 of 1e-7; Gaussian part: about an eighth
+
+
+def test_remaining_is_the_share_of_the_filter(ledger):
+    spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
+    assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
+    left = gaussian_epsilon(math.sqrt(0.75 * capacity(10.0, 1e-5).mu_squared), 0.99e-6)
+    told = float(ledger.dataset("reviews").remaining_text.split()[8])
+    assert left - 0.001 < told <= left
+
+
+def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("letters", 6.0, 1e-6)
+    assert "(as much as epsilon 10 at delta 1e-05; several runs" in ledger.dataset("reviews").remaining_text
+    assert "at delta 1e-06 (several runs" in ledger.dataset("letters").remaining_text
+
+
+@pytest.mark.parametrize(("failed", "needs_list"), [(9.89e-8, False), (9.92e-8, True)])
+def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, failed, needs_list):
+    spend(ledger, events=[gaussian(mu_squared=0.1, delta=failed)])
+    told = ledger.dataset("reviews").remaining_text
+    assert ("if its words come from a public list (--vocabulary)" in told) == needs_list
+    share = (Share(stage="vocabulary", weight=1.0, selects_words=True),)
+    with pytest.raises(BudgetRefused, match="private choice of words") if needs_list else nullcontext():
+        spend(ledger, events=calibrate(share, 1.0, 1e-6))
+    ledger.grant("reviews", unbounded=True)
+    assert ledger.dataset("reviews").remaining_text == "spending has no limit"
+
+
+@pytest.mark.parametrize("events", [[gaussian(mu_squared=0.21)], [gaussian(mu_squared=0.01, delta=3e-9)]])
+def test_the_stated_number_of_further_runs_is_what_the_filter_admits(ledger, events):
+    spend(ledger, events=events)
+    promised = ledger.dataset("reviews").more_runs
+    assert f"about {promised} more runs like the last" in ledger.dataset("reviews").in_short
+    for left in reversed(range(promised)):
+        spend(ledger, events=events)
+        assert ledger.dataset("reviews").more_runs == left
+    assert ledger.dataset("reviews").in_short.endswith("no room for another run like the last")
+    with pytest.raises(BudgetRefused):
+        spend(ledger, events=events)
+
+
+def test_further_runs_must_fit_the_grants_of_linked_datasets_too(ledger):
+    for name in ("reviews", "letters"):
+        run = reserve(ledger, dataset=name, events=[gaussian(mu_squared=0.2)])
+        run.bind(Fingerprint("same"))
+        run.charge(gaussian(mu_squared=0.2))
+        run.finish(model=None, seconds={})
+    alone = ledger.dataset("reviews").more_runs
+    ledger.grant("letters", 4.0, 1e-5)
+    assert 0 < ledger.dataset("reviews").more_runs < alone
+
+
+def test_before_the_first_run_nothing_is_spent(ledger):
+    ledger.grant("reviews", 4.0, 1e-6)
+    assert ledger.dataset("reviews").in_short == "nothing spent of epsilon 4 (at delta 1e-06)"
+    assert ledger.dataset("reviews").more_runs is None
+
+
+def test_guarantee_and_spending_are_told_apart_in_words(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    dataset = ledger.dataset("reviews")
+    assert dataset.guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
+    assert dataset.spent_so_far == f"spent so far: epsilon {at_least(dataset.spent_epsilon)} at delta 1e-05"
+
+
+def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("reviews", 2.0, 1e-5)
+    words = "the guarantee is the grant that was in force before the first output: epsilon 10 at delta 1e-05"
+    assert ledger.dataset("reviews").guarantee == words
+    ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
+
+
+def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("reviews", unbounded=True)
+    ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the whole grant")  # nothing came of it
+    ledger.grant("reviews", unbounded=True)
+    spend(ledger, sound=False)
+    ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
+    assert ledger.dataset("reviews").to_json()["guaranteed"] == {
+        "epsilon": None,
+        "delta": None,
+        "basis": Basis.NO_LIMIT,
+    }
+
+
+def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    ledger.grant("reviews", 1.0, 1e-6, listed=[3.0])
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    with pytest.raises(InputError, match="only before the first output"):
+        ledger.grant("reviews", 2.0, 1e-6, listed=[4.0])
+    assert list(ledger.dataset("reviews").grant.listed) == [3.0]
+
+
+def test_a_grant_between_two_listed_levels_has_the_guarantee_of_the_larger_one(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0, 4.0])
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", 3.0, 1e-6)
+    record = ledger.dataset("reviews")
+    assert record.guarantee.endswith("the guarantee is a larger listed total: at most epsilon 4 at delta 3e-06")
+    assert record.raises == "the grant may be raised later to epsilon 4, as listed"
+    spend(ledger, events=[gaussian(mu_squared=0.99 * (capacity(3.0, 1e-6).mu_squared - 0.001))])
+    assert str(ledger.dataset("reviews").guaranteed) == "epsilon 4, delta 3e-06"
+
+
+def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0, 4.0])
+    large = [gaussian(mu_squared=0.9 * capacity(4.0, 1e-6).mu_squared)]
+    with pytest.raises(BudgetRefused) as first:
+        spend(ledger, events=large)
+    assert "listed" not in str(first.value)  # another grant before the first output would replace the levels
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4, which was listed for that"):
+        spend(ledger, events=large)
+    with pytest.raises(BudgetRefused, match="only if --then listed it"):
+        spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
+
+
+def test_runs_of_other_units_admitted_without_a_limit_share_no_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", unbounded=True)
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.FIXED
+    spend(ledger, unit="customer", events=[gaussian(mu_squared=0.001)])
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
+    assert ledger.dataset("reviews").guaranteed_alone.basis == Basis.NO_LIMIT
+
+
+def test_what_a_quote_shares_does_not_depend_on_linked_datasets(ledger):
+    cost = Cost(0.1, 0.0)
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    record = ledger.dataset("reviews")
+    less = replace(record, capacity=Cost(0.2, 1e-9))
+    assert Quote(dataset=less, cost=cost).to_json() == Quote(dataset=record, cost=cost).to_json()
+    assert Quote(dataset=less, cost=cost).share > Quote(dataset=record, cost=cost).share
+
+
+def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    assert ledger.dataset("reviews").raises == "the grant may be raised later to epsilon 2, as listed"
+    spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
+    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
+        spend(ledger, events=[gaussian(mu_squared=0.01)])
+    ledger.grant("reviews", 2.0, 1e-6)
+    now = "the grant that was in force before the first output: epsilon 1 at delta 1e-06"
+    then = "once more than epsilon 1 is spent, the guarantee is a larger listed total: at most epsilon 2 at delta 2e-06"
+    assert ledger.dataset("reviews").guarantee.endswith(f"{now}; {then}")
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    record = ledger.dataset("reviews")
+    told = "the largest total reached, of those listed before the first output: epsilon 2 at delta 2e-06"
+    assert record.guarantee == f"the guarantee is {told}"
+    assert "epsilon 2 at delta 1e-06 holds, whichever of the listed totals is reached" in record.to_tell
+    assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": Basis.LISTED}
+    ledger.grant("reviews", 3.0, 1e-6)
+    assert "(epsilon 3, delta 1e-06) was chosen after looking" in ledger.dataset("reviews").guarantee
+    assert ledger.dataset("reviews").to_tell == "", "the listed totals may be exceeded"
+    spend(ledger, events=[gaussian(mu_squared=capacity(2.0, 1e-6).mu_squared)])
+    record = ledger.dataset("reviews")
+    assert record.guarantee.startswith(
+        "no guarantee fixed beforehand: more was spent, up to epsilon 3, delta 1e-06, than"
+    )
+    assert record.to_json()["guaranteed"]["epsilon"] is None
+
+
+ENDS = ["failed", "cancelled", "refused", "reserved"]
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_how_a_run_ended_is_not_shared_unless_released_numbers_decided_it(status):
+    plan = tuple(PlannedEvent(event=gaussian(stage), charged=stage == "size") for stage in ("size", "core"))
+    shared = [a_run(plan=plan, status=end, reason="why").to_json() for end in (status, ENDS[0])]
+    assert shared[0] == shared[1]
+    assert (shared[0]["status"], shared[0]["reason"], shared[0]["mu_squared"]) == ("incomplete", "", 2.0)
+    assert a_run(plan=plan, status=status, reason="why").local_json()["status"] == status
+    done = a_run(plan=plan, status="unsupported", reason="why").to_json()
+    assert (done["status"], done["mu_squared"]) == ("unsupported", 1.0)
+
+
+def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_ended(ledger):
+    spend(ledger)
+    assert ledger.dataset("reviews").remarks == ()
+    dead = reserve(ledger, "copy")
+    dead.bind(Fingerprint("f"))
+    assert ledger.dataset("reviews").remarks == (
+        "shares documents with, and is charged together with (exact, not for publication): copy",
+        f"started and never finished (or still running), counted as wholly spent: {dead.run}",
+    )
+    assert ledger.dataset("copy").to_json()["unfinished"] == [dead.run]
+    dead.abandon("cancelled", "by the user")
+    assert ledger.dataset("reviews").remarks == ()

@@ -1,0 +1,142 @@
+"""Datasets that share documents under other names, as parts or as edited copies, are charged together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_helpers import gaussian, reserve, sample, spend
+
+from dplda.base.errors import BudgetRefused
+from dplda.budget import Ledger
+from dplda.budget.accountant import capacity
+from dplda.budget.sketches import Fingerprint
+
+WHOLE = capacity(10.0, 1e-5).mu_squared
+ALL = range(1000)
+LIKE = {
+    "half of the documents": range(500),
+    "a tenth of them": range(100),
+    "more documents": range(2000),
+    "one document edited": [*range(1, 1000), 5000],
+    "half of them replaced": range(500, 1500),
+}
+
+
+def of(documents) -> Fingerprint:
+    return Fingerprint(f"{len(documents)} from {documents[0]}", sample(documents))
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_a_copy_edited_cut_or_extended_under_another_name_is_charged_to_both(ledger, name):
+    spend(ledger, "first", of(ALL), events=[gaussian(mu_squared=0.6 * WHOLE)])
+    with pytest.raises(BudgetRefused, match="Dataset 'copy' cannot pay"):
+        spend(ledger, "copy", of(LIKE[name]), events=[gaussian(mu_squared=0.6 * WHOLE)])
+    assert [run.status for run in ledger.runs()] == ["done", "refused"]
+    spend(ledger, "copy", of(LIKE[name]), events=[gaussian(mu_squared=0.4 * WHOLE)])
+    for dataset in ledger.datasets():
+        assert dataset.linked == ("copy", "first")
+        assert dataset.spent.mu_squared == pytest.approx(WHOLE)
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "first", events=[gaussian(mu_squared=0.01)])
+    assert Ledger(ledger.path).verify().ok
+
+
+def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_names(ledger):
+    """`b` was granted 5 after `a` had spent on a copy: its limit may have been chosen by what `a` showed."""
+    little = [gaussian(mu_squared=0.1)]
+    spend(ledger, "a", of(ALL), events=little)
+    assert ledger.dataset("a").in_reports == ""
+    ledger.grant("b", 5.0, 1e-5)
+    spend(ledger, "b", of(LIKE["one document edited"]), events=little)
+    record = ledger.dataset("b")
+    assert record.guarantee.endswith("of those in force before the first output: epsilon 10 at delta 1e-05")
+    assert "recorded under this name alone (epsilon 5 at delta 1e-05)" in record.in_reports
+    assert "With the other names it is epsilon 10 at delta 1e-05: tell its readers that" in record.in_reports
+    assert ledger.dataset("a").in_reports == ""  # nothing came before it
+
+
+def test_documents_in_common_below_the_threshold_link_nothing(ledger):
+    spend(ledger, "first", of(ALL))
+    spend(ledger, "second", of(range(991, 1991)))
+    assert ledger.dataset("second").linked == ("second",)
+
+
+def test_a_dataset_that_shares_with_two_links_them_through_itself(ledger):
+    for name, documents in (("a", range(100)), ("b", range(900, 1000)), ("bridge", ALL)):
+        spend(ledger, name, of(documents), events=[gaussian(mu_squared=1.0)])
+    assert ledger.dataset("a").linked == ("a", "b", "bridge")
+    assert ledger.dataset("a").spent.mu_squared == pytest.approx(3.0)
+
+
+def test_a_refused_run_leaves_no_sketch_and_links_nothing(ledger):
+    spend(ledger, "first", of(ALL), events=[gaussian(mu_squared=WHOLE)])
+    run = reserve(ledger, "second", events=[gaussian(mu_squared=1.0)])
+    with pytest.raises(BudgetRefused):
+        run.bind(of(range(500)))
+    with ledger._store.reading() as session:
+        sketches = session.connection().exec_driver_sql("SELECT fingerprint FROM sketches").scalars().all()
+        assert (sketches, session.connection().exec_driver_sql("SELECT * FROM overlaps").all()) == ([of(ALL).code], [])
+    assert ledger.dataset("second").linked == ("second",)
+
+
+def test_a_run_that_took_nothing_is_no_bridge(ledger):
+    spend(ledger, "a", of(range(100)))
+    idle = reserve(ledger, "bridge")
+    idle.bind(of(ALL))
+    idle.abandon("cancelled", "by the user")
+    spend(ledger, "b", of(range(900, 1000)))
+    assert ledger.dataset("a").linked == ("a",)
+
+
+def test_unit_and_adjacency_hold_across_shared_documents(ledger):
+    spend(ledger, "first", of(ALL))
+    run = reserve(ledger, "people", unit="user")
+    with pytest.raises(
+        BudgetRefused,
+        match=r"'first', which shares documents with 'people' \(exact, not for publication\), is fixed to unit",
+    ):
+        run.bind(of(range(500)))
+
+
+def test_a_part_of_a_private_dataset_is_not_taken_for_public(ledger):
+    spend(ledger, "first", of(ALL))
+    with pytest.raises(
+        BudgetRefused,
+        match=r"^Dataset 'first', which shares documents with 'open' \(exact, not for publication\), has a bounded",
+    ):
+        ledger.check_public("open", of(range(500)))
+    ledger.check_public("open", of(range(5000, 6000)))
+    ledger.grant("first", unbounded=True)
+    ledger.check_public("open", of(range(500)))
+
+
+def test_sketches_and_overlaps_are_in_the_journal(ledger):
+    spend(ledger, "first", of(ALL))
+    spend(ledger, "copy", of(range(500)))
+    for statement, named in (("DELETE FROM overlaps", "overlaps"), ("UPDATE sketches SET documents = ''", "sketches")):
+        with ledger._store.writing() as session:
+            session.connection().exec_driver_sql(statement)
+        assert any(problem.startswith(named) for problem in ledger.verify().problems)
+
+
+@settings(max_examples=10)  # each run is forced to disk several times
+@given(
+    parts=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 8), st.integers(1, 6), st.floats(0.05, 0.6)), max_size=6
+    )
+)
+def test_no_document_is_charged_beyond_the_grant_however_corpora_overlap(tmp_path_factory, parts):
+    """Corpora are runs of tens of documents: any that share one share at least a sixth of the smaller."""
+    ledger = Ledger(tmp_path_factory.mktemp("overlap") / "ledger.db")
+    charged = dict.fromkeys(range(14), 0.0)
+    for dataset, first, length, share in parts:
+        tens = range(first, first + length)
+        documents = range(10 * tens.start, 10 * tens.stop)
+        try:
+            spend(ledger, dataset, of(documents), events=[gaussian(mu_squared=share * WHOLE)])
+        except BudgetRefused:
+            continue
+        for ten in tens:
+            charged[ten] += share
+    assert max(charged.values()) <= 1 + 1e-9

@@ -1,0 +1,158 @@
+"""Runs with prior topics: chosen if they explain the documents, ignored if not, and charged alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dplda
+from dplda.base.distributions import on_words
+from dplda.base.errors import InputError, UnsupportedByData
+from dplda.budget.accountant import cost
+from dplda.learning.placements import default
+from dplda.learning.settings import FitSettings
+from dplda.model.prior_topics import PriorTopics
+from dplda.runs.corpus import synthetic
+from dplda.runs.topic_quality import matched_error
+
+N_WORDS, K = 300, 5
+WORDS = tuple(f"w{i}" for i in range(N_WORDS))
+COUNTS, PLANTED, _ = synthetic(3000, N_WORDS, K, mean_length=60, seed=4)
+OTHERS = np.random.default_rng(1).dirichlet(np.full(N_WORDS, 0.05), size=15)
+
+
+def prior_of(topics, words=WORDS):
+    return PriorTopics(topics, tuple(words), "a test", True)
+
+
+KNOWN = prior_of(np.random.default_rng(2).permutation(np.vstack([PLANTED, OTHERS])))
+UNRELATED = prior_of(OTHERS)
+
+
+def fitted(prior, *, public=True, seed=0, **options):
+    corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=public)
+    options = {"epsilon": 1.0, "n_topics": K, "ledger": False, "simulate_seed": seed} | options
+    return dplda.fit(corpus, prior=prior, **options)
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_planted_topics_are_chosen_from_a_prior_that_holds_them(epsilon, public):
+    model = fitted(KNOWN, epsilon=epsilon, public=public)
+    assert model.parameters["prior_used"] is True
+    topics = on_words(model.topics, model.vocabulary, WORDS)
+    assert matched_error(topics, PLANTED).max() < 0.01
+    assert set(model.verdicts) == {"clear"}
+    assert model.parameters["prior"]["topics"] == 20
+    assert model.parameters["prior_share"] == pytest.approx(1.0, abs=0.2 / epsilon)
+
+
+def test_a_prior_about_something_else_is_not_used_and_its_test_is_all_that_it_costs():
+    model, without = fitted(UNRELATED, epsilon=8.0), fitted(None, epsilon=8.0)
+    assert model.parameters["prior_used"] is False
+    assert matched_error(model.topics, on_words(PLANTED, WORDS, model.vocabulary)).mean() < 0.5
+    assert "prior" not in without.parameters
+    shares = default.shares(True, 20, with_prior=True)
+    tested = sum(share.weight for share in shares if share.stage == "prior gain")
+    assert tested / sum(share.weight for share in shares) < 0.01
+
+
+def test_words_are_chosen_privately_if_the_prior_is_not_used():
+    model = fitted(UNRELATED, epsilon=16.0, public=False)
+    assert model.parameters["prior_used"] is False
+    assert "frequency_limit" in model.parameters
+    assert model.parameters["vocabulary"] == "private"
+
+
+def test_a_prior_without_common_words_is_not_asked_about():
+    strange = prior_of(OTHERS, [f"other{i}" for i in range(N_WORDS)])
+    model = fitted(strange, epsilon=8.0)
+    assert model.parameters["prior_used"] is False
+
+
+def test_too_few_documents_for_private_words_are_enough_for_a_prior(tmp_path):
+    few = dplda.Corpus.from_counts(COUNTS[:400], WORDS)
+    with pytest.raises(UnsupportedByData, match="public text about the same things"):
+        dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False)
+    with pytest.raises(UnsupportedByData, match="the prior does not explain the documents, and without it the corpus"):
+        dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=UNRELATED)
+    model = dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=KNOWN)
+    assert model.parameters["prior_used"]
+    assert tuple(model.vocabulary) == WORDS
+
+
+@pytest.mark.parametrize("prior", [KNOWN, UNRELATED])
+@pytest.mark.parametrize("public", [True, False])
+def test_both_ways_charge_planned_events_only(prior, public, tmp_path):
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=public)
+    model = dplda.fit(corpus, n_topics=K, epsilon=8.0, ledger=ledger, prior=prior)
+    (run,) = ledger.runs()
+    charged = [planned.event for planned in run.plan if planned.charged]
+    assert cost(charged).mu_squared <= cost(run.events).mu_squared
+    assert model.privacy.sound
+    assert model.privacy.epsilon <= 8.0
+    stages = {event.stage for event in charged}
+    assert {"size", "frequency", "prior gain", "start", "refine"} <= stages
+    assert ("mean" in stages) == (prior is UNRELATED)
+    assert ("vocabulary" in stages) == (prior is UNRELATED and not public)
+    assert run.parameters["prior"]["digest"] == prior.to_json()["digest"]
+
+
+def test_the_exact_gate_chooses_without_noise():
+    model = fitted(KNOWN, placement="none")
+    assert matched_error(model.topics, PLANTED).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"placement": "config2"}, "a prior is for the default placement, not for config2"),
+        ({"topics": 21}, "a prior of 20 topics needs a number of topics up to 20, got topics=21"),
+        ({"topics": "auto"}, "needs a number of topics, such as --topics 12"),
+        ({"device": "cuda"}, "use --device cpu"),
+        ({"seed_words": {"a": ("w1", "x", "y")}}, "contains 1 of the 3 seed words of topic 'a'.*unknown: x, y"),
+    ],
+)
+def test_settings_that_a_prior_does_not_go_with_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        FitSettings.of(prior=KNOWN, **settings)
+
+
+def test_topics_over_other_words_are_positive_and_keep_their_shares():
+    prior = prior_of(np.array([[0.5, 0.25, 0.25]]), ["a", "b", "c"])
+    found = prior.over(("c", "x", "a"))
+    assert found.sum() == pytest.approx(1.0)
+    assert found[2] / found[0] == pytest.approx(2.0, rel=1e-4)
+    assert 0 < found[1] < 1e-5
+    assert prior_of(np.array([[0.5, 0.5, 0.0]]), ["a", "b", "c"]).to_json()["digest"] != prior.to_json()["digest"]
+
+
+@pytest.mark.parametrize(
+    ("topics", "words", "message"),
+    [
+        ([[0.5, 0.6, -0.1]], "abc", "finite, nonnegative and sum to 1"),
+        ([[0.5, 0.5, np.nan]], "abc", "finite, nonnegative and sum to 1"),
+        ([[0.5, 0.5]], "abc", r"an array of shape \(1, 2\) for 3 words"),
+        ([0.5, 0.5], "ab", "1 to 500 topics"),
+        (np.full((501, 2), 0.5), "ab", "1 to 500 topics"),
+        ([[0.5, 0.5]], "aa", "distinct, non-empty words"),
+    ],
+)
+def test_what_are_no_topics_is_no_prior(topics, words, message):
+    with pytest.raises(InputError, match=message):
+        prior_of(np.array(topics), words)
+
+
+def test_anything_else_is_no_prior():
+    with pytest.raises(InputError, match="prior must be PriorTopics, got str"):
+        FitSettings.of(prior="public.jsonl")
+
+
+def test_text_about_other_topics_does_not_count_for_those_that_are_chosen():
+    model = fitted(KNOWN, n_topics=2, placement="none")
+    everything = fitted(KNOWN, placement="none")
+    two = np.sort(everything.prevalence)[-2:].sum()
+    assert model.parameters["prior_share"] == pytest.approx(two, abs=0.01)
+    ratio = everything.prevalence[0] / everything.prevalence[1]
+    assert model.prevalence[0] / model.prevalence[1] == pytest.approx(ratio, rel=0.01)

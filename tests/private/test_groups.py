@@ -1,0 +1,176 @@
+"""Groups of documents: values, calendars, rows of a table, and stores that keep group columns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dplda
+from dplda.private.store.attributes import PERIODS, Attribute, Axis, TableRows
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.units import UnitRange, project, units_of_groups
+from dplda.text.records import group_value
+
+TEXT = "red green blue red"
+
+
+class BadDate(date):
+    def isoformat(self) -> str:
+        raise RuntimeError("secret value")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (" a ", "a"), ("7.0", "7"), (7, "7"), (7.0, "7"), (True, "true"), (np.bool_(False), "false"), (2.5, "2.5"),
+        (date(2024, 3, 1), "2024-03-01"), (datetime(2024, 3, 1, 2), "2024-03-01T02:00:00"), ("e\u0301", "\u00e9"),
+        (None, None), ("", None), (float("nan"), None), ([1], None), ({}, None), (pd.NaT, None), (b"a", None),
+        ("x" * 201, None), ("a\nb", None), ("\x1b[31m", None),
+        (np.datetime64("2024-03-01T02", "ns"), "2024-03-01T02:00:00"), (np.datetime64("NaT"), None),
+        (Decimal("2.50"), "2.5"), (BadDate(2024, 3, 1), None),
+    ],
+)  # fmt: skip
+def test_a_value_names_a_group_or_none(value, name):
+    assert group_value(value) == name
+
+
+def test_a_number_that_python_cannot_write_names_no_group():
+    assert group_value(10**5000) is None
+
+
+@pytest.mark.parametrize(
+    ("period", "value", "zone", "name"),
+    [
+        ("day", "2024-03-01", "UTC", "2024-03-01"),
+        ("month", "2024-03-01T23:30:00+00:00", "Europe/Berlin", "2024-03"),
+        ("month", "2024-03-31T23:30:00+00:00", "Europe/Berlin", "2024-04"),
+        ("month", "2024-03-31T23:30:00", "Europe/Berlin", "2024-03"),
+        ("week", "2024-12-30", "UTC", "2025-W01"),
+        ("week", "2021-01-03", "UTC", "2020-W53"),
+        ("quarter", "2024-06-30", "UTC", "2024-Q2"),
+        ("year", "0099-01-01", "UTC", "0099"),
+        ("month", "yesterday", "UTC", None),
+        ("month", "9999-12-31T23:00:00-10:00", "UTC", None),
+        ("month", "2024-02-30", "UTC", None),
+    ],
+)
+def test_a_date_falls_into_a_period_of_the_calendar(period, value, zone, name):
+    assert Attribute("d", period, zone).group(value) == name
+
+
+@given(st.dates(min_value=date(1000, 1, 1)), st.dates(min_value=date(1000, 1, 1)), st.sampled_from(sorted(PERIODS)))
+def test_periods_are_in_alphabetical_order(one, other, period):
+    first, second = sorted((one, other))
+    assert PERIODS[period](first) <= PERIODS[period](second)
+
+
+def corpus(records, **options):
+    return dplda.Corpus.from_texts([{"text": TEXT} | record for record in records], **options)
+
+
+RECORDS = [
+    {"product": "phone", "day": "2024-01-05", "who": "ann"},
+    {"product": "tablet", "day": "2024-02-05", "who": "ann"},
+    {"product": "toaster", "day": "2023-02-05", "who": "bob"},
+    {"day": "never", "who": "cid"},
+    {"product": ["phone"], "day": "2024-01-31", "who": "bob"},
+]
+MONTH = Axis(Attribute("day", "month"), ("2024-01", "2024-02"))
+PRODUCT = Axis(Attribute("product"), ("phone", "tablet"))
+
+
+def rows_of(store, axes, **options):
+    return project(store, ("red", "green", "blue"), rows=TableRows(axes), **options).rows.tolist()
+
+
+def test_a_document_is_in_the_row_of_its_groups_or_in_the_last(tmp_path):
+    written = corpus(RECORDS, group_fields=["product", "day"]).write(tmp_path / "s")
+    assert written.group_columns == ("product", "day")
+    assert rows_of(written, (PRODUCT,)) == [0, 1, 2, 2, 2]
+    assert rows_of(written, (MONTH,)) == [0, 1, 2, 2, 0]
+    assert rows_of(written, (PRODUCT, MONTH)) == [0, 4, 8, 8, 6]
+    assert rows_of(written, (Axis(Attribute("unheard"), ("a",)),)) == [1] * 5
+
+
+def test_documents_of_a_person_stay_with_their_rows(tmp_path):
+    store = corpus(RECORDS, group_fields=["product", "day"], unit_field="who").write(tmp_path / "s")
+    for parts in (1, 3):
+        found = [project(store, ("red",), UnitRange(i, parts), TableRows((MONTH,))) for i in range(parts)]
+        per_unit = sorted(
+            sorted(counts.rows[counts.unit_ptr[u] : counts.unit_ptr[u + 1]].tolist())
+            for counts in found
+            for u in range(counts.n_units)
+        )
+        assert per_unit == [[0, 1], [0, 2], [2]]
+
+
+def test_each_document_holds_its_group_as_often_as_makes_it_eligible(tmp_path):
+    store = corpus(RECORDS, group_fields=["product"]).write(tmp_path / "s")
+    names, counts = units_of_groups(store, Attribute("product"))
+    assert names == ["phone", "tablet", "toaster"]
+    assert np.diff(counts.indptr).tolist() == [1, 1, 1, 0, 0]
+    assert counts.words.tolist() == [0, 1, 2]
+    assert set(counts.counts.tolist()) == {3}
+
+
+def test_group_columns_change_no_other_fact_of_a_store(tmp_path):
+    plain = corpus(RECORDS).write(tmp_path / "plain")
+    grouped = corpus(RECORDS, group_fields=["product", "day"]).write(tmp_path / "grouped")
+    assert fingerprint(plain, b"k" * 32).code == fingerprint(grouped, b"k" * 32).code
+    again = dplda.read_corpus(tmp_path / "grouped").write(tmp_path / "copy")
+    assert again.group_columns == ("product", "day")
+    assert rows_of(again, (PRODUCT, MONTH)) == rows_of(grouped, (PRODUCT, MONTH))
+    assert json.loads((tmp_path / "plain" / "meta.json").read_text()).get("groups") is None
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame", "counts"])
+def test_every_form_of_table_gives_the_same_groups(form, tmp_path):
+    frame = pd.DataFrame(
+        {"text": [TEXT] * 3, "n": [7, 8, 7], "when": pd.to_datetime(["2024-01-05", "2024-02-05", None])}
+    )
+    path = tmp_path / f"t.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "jsonl":
+        frame.assign(when=["2024-01-05", "2024-02-05", None]).to_json(path, orient="records", lines=True)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    fields = ["n", "when"]
+    if form == "frame":
+        store = dplda.Corpus.from_table(frame, group_fields=fields, cache=tmp_path).open()
+    elif form == "counts":
+        groups = {"n": [7, 8, 7], "when": [date(2024, 1, 5), date(2024, 2, 5), None]}
+        store = dplda.Corpus.from_counts([[3, 1]] * 3, ["red", "blue"], groups=groups).open()
+    else:
+        store = dplda.read_corpus(path, group_fields=fields, cache=tmp_path).open()
+    axes = Axis(Attribute("n"), ("7",)), Axis(Attribute("when", "month"), ("2024-01", "2024-02"))
+    assert rows_of(store, axes) == [0, 4, 2]
+
+
+def test_a_column_that_cannot_name_groups_or_is_missing_is_refused(tmp_path):
+    pd.DataFrame({"text": [TEXT], "tags": [["a"]]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(dplda.base.errors.InputError, match="cannot name a group"):
+        dplda.read_corpus(tmp_path / "t.parquet", group_fields=["tags"])
+    with pytest.raises(dplda.base.errors.InputError, match="group_field 'who' is not a column"):
+        dplda.read_corpus(tmp_path / "t.parquet", group_fields=["who"])
+    with pytest.raises(dplda.base.errors.InputError, match="groups must have a value for each row"):
+        dplda.Corpus.from_counts([[3, 1]], ["a", "b"], groups={"n": [1, 2]})
+
+
+def test_a_damaged_list_of_values_counts_as_no_group(tmp_path):
+    store = corpus(RECORDS, group_fields=["product"]).open()
+    (block,) = list(store.blocks())
+    short = pa.array([["phone"], [], ["phone", "tablet"], [None], ["tablet"]], block.groups.type)
+    damaged = replace(block, groups=short)
+    forged = CountStore.from_blocks([damaged], store.dictionary, group_columns=("product",))
+    assert rows_of(forged, (PRODUCT,)) == [0, 2, 2, 2, 1]

@@ -1,0 +1,228 @@
+"""Third moments by matrix products: exact sums, the integers of a unit in exact arithmetic, and neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_units import make_units, squared_length
+
+from dplda.private import statistics
+from dplda.private.statistics import third_moment_products as products
+from dplda.private.statistics.clipping import BOUND, MASS_SHARE
+from dplda.private.statistics.coordinates import rising
+from dplda.private.statistics.third_moment_products import ProductSums, sums_of
+from dplda.private.statistics.unit_sums import UnitSums
+
+D, K = 30, 40
+ROUNDING = 0.5 * (1 + 2**-8) * K**1.5  # of a finished tensor
+rng = np.random.default_rng(0)
+ROWS = {
+    "ordinary": rng.standard_normal((D, K)),
+    "scaled": rng.standard_normal((D, K)) * 10.0 ** rng.integers(-3, 4, (D, 1)),
+    "opposite": np.repeat(rng.standard_normal((D // 2, K)), 2, axis=0) * np.tile([[1.0], [-1.0]], (D // 2, 1)),
+}
+documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=30).map(
+    lambda tokens: [(w, tokens.count(w)) for w in sorted(set(tokens))]
+)
+units = st.lists(st.lists(documents, min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+def summed(sums, counts, chosen, clip):
+    return sums.total(counts, np.asarray(chosen, np.int64), clip)
+
+
+def same(one, other):
+    """Whether two results are equal; their first two arrays together are one sum, as are the next two."""
+    sums = ((a * 2**24 + b, c * 2**22 + d, *rest) for a, b, c, d, *rest in (one, other))
+    return all(np.array_equal(a, b) for a, b in zip(*sums, strict=True))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_products_agree_with_the_tensors_of_single_units(rows):
+    W = ROWS[rows]
+    contribution = statistics.third_moment(W)
+    some = np.random.default_rng(1)
+    counts = make_units(
+        [
+            [[(int(w), int(some.integers(1, 4))) for w in np.sort(some.permutation(D)[: some.integers(3, 12)])]]
+            for _ in range(200)
+        ]
+    )
+    slow, fast, everyone = UnitSums(contribution), ProductSums(contribution), np.arange(200)
+    found, expected = fast.norms(counts, everyone), slow.norms(counts, everyone)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    clip = float(np.quantile(expected, 0.7))
+    total, mass = fast.finish(summed(fast, counts, everyone, clip))
+    other, other_mass = slow.total(counts, everyone, clip)
+    length = np.sqrt((contribution.weights * (total - other).astype(float) ** 2).sum())
+    assert length < 200 * 0.006 * BOUND
+    assert abs(mass - other_mass) <= 200 * 0.006 * BOUND
+
+
+@given(units, st.sampled_from(list(ROWS)), st.floats(0.01, 100.0), st.randoms())
+@settings(deadline=None, max_examples=40)
+def test_sums_are_those_of_the_units_in_any_order_and_division(drawn, rows, share, random):
+    sums = ProductSums(statistics.third_moment(ROWS[rows]))
+    counts = make_units(drawn)
+    everyone = list(range(counts.n_units))
+    clip = share * float(max(sums.norms(counts, np.arange(counts.n_units)).max(), 1e-9))
+    whole = summed(sums, counts, everyone, clip)
+    random.shuffle(everyone)
+    assert same(whole, summed(sums, counts, everyone, clip))
+    single = [summed(sums, counts, [unit], clip) for unit in everyone]
+    assert same(whole, [sum(parts[1:], parts[0]) for parts in zip(*single, strict=True)])
+
+
+def by_hand(W, document, clip, b):
+    """V_u and the mass of docs/privacy.md in exact arithmetic, from the norm bound `b`; 2^34 times the tensor."""
+    peaks = 2.0 ** np.ceil(np.log2(np.abs(W).max(axis=1)))
+    margin = 1.01 * K**1.5 + BOUND / 256 + 2
+    factor = min(BOUND / clip, (BOUND - margin) / np.hypot(b, clip / 8))
+    words, c = (np.array(x) for x in zip(*document, strict=True))
+    length = c.sum()
+    rho = (factor * length / (length - 1) * length / (length - 2)) ** (1 / 3)
+    x, w, m = c / length, W[words], peaks[words]
+    y = np.rint(2.0**8 * rho * (x @ w)).astype(int).astype(object)
+    g = np.rint(2.0**10 * rho**2 * x / length * m**2).astype(int).astype(object)
+    q = np.rint(2.0**4 * 2 / 3 * rho**3 * x / length**2 * m**3).astype(int).astype(object)
+    T = 2**10 * (y[:, None, None] * y[None, :, None] * y[None, None, :])
+    for i in range(len(words)):
+        p = np.rint(2.0**16 * np.outer(w[i], w[i]) / m[i] ** 2).astype(int).astype(object)
+        o = np.rint(2.0**14 * w[i] / m[i]).astype(int).astype(object)
+        A = p[:, :, None] * (g[i] * y - q[i] * o)[None, None, :]
+        T = T - A - A.transpose(0, 2, 1) - A.transpose(2, 1, 0)
+    return T, round(factor * MASS_SHARE * clip)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("share", [0.3, 5.0])
+def test_a_unit_is_that_of_the_theorem_and_within_its_bound(rows, share):
+    W = statistics.third_moment(ROWS[rows]).matrix.astype(float)
+    contribution, some = statistics.third_moment(W), np.random.default_rng(5)
+    sums = ProductSums(contribution)
+    for _ in range(6):
+        words = np.sort(some.permutation(D)[: some.integers(3, 8)])
+        document = [(int(w), int(some.integers(1, 5))) for w in words]
+        counts = make_units([[document]])
+        b = float(sums.norms(counts, np.zeros(1, np.int64))[0])
+        clip = share * b
+        parts = summed(sums, counts, [0], clip)
+        if parts[5].any():
+            continue  # took the other way
+        T, mass = by_hand(W, document, clip, b)
+        a, e, c = rising(K)
+        exact = T[a, e, c]
+        for many in (1, 3, 10**7, 3 * 10**9):  # so many equal units: sums are far above 2^53
+            found, found_mass = sums.finish([many * part for part in parts])
+            off = (Fraction(int(z)) - Fraction(many * int(t), 2**34) for z, t in zip(found[0], exact, strict=True))
+            assert max(map(abs, off)) <= Fraction(1, 2) + Fraction(1, 2**9)
+            assert found_mass == many * mass
+        length = np.sqrt(float(sum(int(m) * int(t) ** 2 for m, t in zip(contribution.weights, exact, strict=True))))
+        assert np.hypot(length / 2**34, mass) <= BOUND - 2 * ROUNDING
+
+
+@given(units, st.sampled_from(list(ROWS)), st.floats(0.01, 10.0))
+@settings(deadline=None, max_examples=30)
+def test_taking_a_unit_away_or_replacing_it_changes_the_result_within_the_sensitivity(drawn, rows, share):
+    contribution = statistics.third_moment(ROWS[rows])
+    sums = ProductSums(contribution)
+    counts = make_units([*drawn, drawn[0][::-1], [[(0, 50)]]])
+    n = counts.n_units
+    clip = share * float(np.median(sums.norms(counts, np.arange(n))))
+    found = [sums.finish(summed(sums, counts, [*range(n - 2), *more], clip)) for more in ([], [n - 2], [n - 1])]
+    for first, second, bound in ((0, 1, 1), (0, 2, 1), (1, 2, 2)):
+        total, mass = found[first][0] - found[second][0], found[first][1] - found[second][1]
+        assert squared_length(total, mass, contribution.weights) <= (bound * BOUND) ** 2
+
+
+def exact_norm(W, document):
+    """The norm of a document's contribution by the Gram matrix, in fractions."""
+    words, c = zip(*document, strict=True)
+    rows = [[Fraction(float(x)) for x in W[w]] for w in words]
+    n, gram = len(words), [[sum(x * z for x, z in zip(a, b, strict=True)) for b in rows] for a in rows]
+    v = [sum(c[j] * gram[i][j] for j in range(n)) for i in range(n)]
+    square = sum(c[i] * v[i] for i in range(n))
+    yRy = sum(c[i] * v[i] ** 2 for i in range(n))
+    RR = sum(c[i] * c[j] * gram[i][j] ** 2 for i in range(n) for j in range(n))
+    RyRy = sum(c[i] * c[j] * v[i] * v[j] * gram[i][j] for i in range(n) for j in range(n))
+    Qy = sum(c[i] * v[i] ** 3 for i in range(n))
+    QP = sum(c[i] * v[i] * sum(c[j] * gram[i][j] ** 2 for j in range(n)) for i in range(n))
+    QQ = sum(c[i] * c[j] * gram[i][j] ** 3 for i in range(n) for j in range(n))
+    length = sum(c)
+    whole = square**3 - 6 * square * yRy + 3 * RR * square + 6 * RyRy + 4 * Qy - 12 * QP + 4 * QQ
+    return float(whole) ** 0.5 / (length * (length - 1) * (length - 2))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_the_norm_bound_is_never_below_the_norm_and_close_to_it(rows):
+    W = statistics.third_moment(ROWS[rows]).matrix
+    sums, some = ProductSums(statistics.third_moment(W)), np.random.default_rng(3)
+    cases = [[(0, 3)], [(0, 2), (1, 1)], [(0, 50), (1, 50)], [(0, 1), (1, 1), (2, 1)], [(4, 2), (5, 2), (6, 1)]]
+    cases += [[(int(w), int(some.integers(1, 9))) for w in np.sort(some.permutation(D)[:6])] for _ in range(10)]
+    found = sums.norms(make_units([[document] for document in cases]), np.arange(len(cases)))
+    bounds, _ = sums._bounds(make_units([[document] for document in cases]), np.arange(len(cases)))
+    for bound, norm, document in zip(bounds, found, cases, strict=True):
+        exact = exact_norm(W, document)
+        assert exact <= bound
+        assert norm == pytest.approx(exact, rel=1e-4, abs=1e-4 * float(np.abs(W[[w for w, _ in document]]).max()) ** 3)
+        assert bound == np.inf or bound <= exact * (1 + 1e-4)
+    assert np.isfinite(bounds).sum() > len(cases) / 3
+
+
+def test_units_that_cannot_be_written_in_integers_take_the_other_way():
+    W = ROWS["ordinary"].copy()
+    W[3] = np.inf
+    W[4] = 1e12
+    contribution = statistics.third_moment(W)
+    sums, slow = ProductSums(contribution), UnitSums(contribution)
+    ordinary = [(0, 2), (1, 1), (2, 2)]
+    odd = [[(0, 1), (3, 2)], [(2, 1), (1, 2)], [(0, 1), (0, 2)], [(4, 1), (5, 2)]]
+    counts = make_units([[ordinary], *([document] for document in odd), [ordinary, ordinary]])
+    parts = summed(sums, counts, range(6), 1.0)
+    expected, mass = slow.total(counts, np.arange(1, 6), 1.0)
+    assert np.array_equal(parts[5], expected)
+    alone = summed(sums, counts, [0], 1.0)
+    assert same(parts[:5], alone[:5])
+    assert parts[6] == mass + alone[6]
+
+
+def test_rows_that_are_zero_or_tiny_do_not_break_bounds():
+    W = ROWS["ordinary"].copy()
+    W[:10], W[10:20] = 0.0, W[10:20] * 1e-36
+    contribution = statistics.third_moment(W)
+    sums, slow = ProductSums(contribution), UnitSums(contribution)
+    counts = make_units([[[(0, 3)]], [[(0, 1), (12, 2)]], [[(11, 1), (12, 2)]], [[(3, 1), (21, 2), (22, 1)]]])
+    for unit, other in zip(sums.norms(counts, np.arange(4)), slow.norms(counts, np.arange(4)), strict=True):
+        assert unit == pytest.approx(other, rel=1e-4)
+    parts = summed(sums, counts, [3], 0.1)
+    assert not parts[5].any()
+
+
+def test_misstated_weights_are_clipped_unit_by_unit():
+    """Clipping and noise use the same weights."""
+    contribution = statistics.third_moment(ROWS["ordinary"])
+    misstated = replace(contribution, weights=1000 * contribution.weights)
+    assert isinstance(sums_of(misstated), UnitSums)
+
+
+def test_batches_and_conversions_do_not_change_sums(monkeypatch):
+    contribution = statistics.third_moment(ROWS["ordinary"])
+    some = np.random.default_rng(2)
+    counts = make_units(
+        [[[(int(w), int(some.integers(1, 4))) for w in np.sort(some.permutation(D)[:5])]] for _ in range(150)]
+    )
+    whole = summed(ProductSums(contribution), counts, range(150), 0.5)
+    monkeypatch.setattr(products, "_FLUSH", 64)
+    monkeypatch.setattr(products, "_BUFFER", 1)
+    assert same(whole, summed(ProductSums(contribution), counts, range(150), 0.5))
+
+
+def test_few_topics_and_other_statistics_are_summed_unit_by_unit():
+    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products._LEAST_TOPICS)))), ProductSums)
+    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products._LEAST_TOPICS - 1)))), UnitSums)
+    assert isinstance(sums_of(statistics.core(np.ones(3), np.ones((3, 50)))), UnitSums)

@@ -1,0 +1,54 @@
+"""What is told of values that are in no group of a table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dplda.runs.grouping import Grouping, groupings
+from dplda.runs.misfits import misfits
+
+
+def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None)) -> Grouping:
+    ((grouping,),) = groupings(text, groups or {}, dates)
+    return grouping
+
+
+@pytest.mark.parametrize(
+    ("grouping", "values", "told", "most"),
+    [
+        (by("month(day)"), ["26-FEB-1987"] * 3, "100 % hold no date in ISO 8601, such as 2024-03-31", True),
+        (by("month(day)"), ["2024-02-26", "2024-02-26T10:00Z", "x"], "33 % hold no date in ISO 8601", False),
+        (by("team"), [None, None, "a"], "67 % have no value", True),
+        (by("team"), ["other", "a"], "50 % hold a reserved name", False),
+        (by("team", {"team": ["a", 7]}), ["A", "7", "b", "c"], "75 % are in none of the listed groups", True),
+        (by("bool(paid)"), ["yes", "0", "perhaps"], "33 % hold no truth value", False),
+        (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
+        (by("year(day)", {"day": ["2024"]}), ["2023-01-01", None, "2024-01-01"], "33 % are in none of the l", True),
+    ],
+)
+def test_shares_are_told_by_reason(grouping: Grouping, values: list[str | None], told: str, most: bool) -> None:
+    found = misfits(grouping, values)
+    assert told in str(found)
+    assert str(found).startswith(f"Of the first {len(values)} records, by {grouping.attribute.name}: ")
+    assert found.most == most
+
+
+def test_values_that_are_in_a_group_or_whose_groups_are_found_privately_fit() -> None:
+    assert not misfits(by("team"), ["a", "b"]).shares
+    assert not misfits(by("team", {"team": ["a"]}), ["a"]).shares
+    assert not misfits(by("month(day)"), ["2024-03-31"]).shares
+
+
+def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:
+    assert " 1 % have no value" in str(misfits(by("team"), [None, *["a"] * 999]))
+    assert " 99 % have no value" in str(misfits(by("team"), [*[None] * 999, "a"]))
+
+
+@given(values=st.lists(st.none() | st.text(alphabet="QXZ", min_size=4), min_size=1))
+def test_no_value_is_told(values: list[str | None]) -> None:
+    for grouping in (by("month(day)"), by("day", {"day": ["abc"]}), by("bool(day)")):
+        assert not re.search("[QXZ]{4}", str(misfits(grouping, values)))

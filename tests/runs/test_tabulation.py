@@ -1,0 +1,243 @@
+"""Runs that make tables: what they charge and release, and that nothing is spent on bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+import dplda
+from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.budget import Ledger
+from dplda.budget.accountant import run_epsilon
+from dplda.model.topic_model import TopicModel
+from dplda.private.noise import ExactNoise
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.store.attributes import Attribute, Axis, TableRows
+from dplda.runs import tabulation
+from dplda.runs.corpus import synthetic
+from dplda.runs.tabulation import best_shares, load_tables, tables_of
+
+N, D, K = 3000, 60, 3
+COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=40, seed=4)
+WORDS = [f"w{i}" for i in range(D)]
+DAYS = [(date(2024, 1, 1) + timedelta(days=i % 90)).isoformat() for i in range(N)]
+PRODUCTS = [("phone", "tablet", "toaster")[i % 3] if i % 7 else None for i in range(N)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "l.db")
+
+
+@pytest.fixture(scope="module")
+def model():
+    corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=True, name="c")
+    found = dplda.fit(corpus, n_topics=K, epsilon=50, ledger=False, simulate_seed=1)
+    return replace(found, privacy=replace(found.privacy, sound=True, reason="", epsilon=1.0))
+
+
+def corpus(n=N, units=None, **groups):
+    groups = groups or {"product": PRODUCTS, "day": DAYS}
+    return dplda.Corpus.from_counts(
+        COUNTS[:n], WORDS, units, name="c", groups={k: v[:n] for k, v in groups.items()}, unit=units and "person"
+    )
+
+
+def exact(model: TopicModel, source: dplda.Corpus, axes) -> np.ndarray:
+    passes = LocalPasses(source.open())
+    rows = TableRows(axes)
+    passes.use_words(tuple(model.vocabulary), rows)
+    contribution = tabulation.table_proportions(model.topics.T, float(np.mean(model.alpha)), len(rows))
+    total, _ = passes.clipped_sum(contribution, tabulation.TABLE_CLIP)
+    return total * tabulation.TABLE_CLIP / 2**20
+
+
+def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model, ledger):
+    (one,) = dplda.tabulate(model, corpus(), epsilon=4.0, dataset="d", ledger=ledger)
+    assert (one.by, one.rows, one.to_json()["changes"]) == ((), [()], [])
+    truth = exact(model, corpus(), ())
+    shares = one.shares()
+    expected = truth[0, :-1] / truth[0, :-1].sum()
+    np.testing.assert_allclose(shares.value[0], expected, atol=0.02)
+    best = best_shares(ledger, model)
+    assert best is not None
+    np.testing.assert_array_equal(best.value, shares.value[0])
+    assert ((best.low <= best.value) & (best.value <= best.high)).all()
+    dplda.tabulate(model, corpus(), epsilon=0.1, dataset="d", ledger=ledger)
+    np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # the one with less noise
+    assert best_shares(ledger, replace(model, parameters={**model.parameters, "run": "another"})) is None
+
+
+def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
+    axis = Axis(Attribute("product"), ("phone", "tablet", "toaster"))
+    tables = dplda.tabulate(
+        model, corpus(), ["product"], 2.0, groups={"product": ["phone", "tablet", "toaster"]}, ledger=ledger
+    )
+    (table,) = tables
+    (event,) = tables.privacy.events
+    assert table.std == pytest.approx(event.noise_multiplier * tabulation.TABLE_CLIP, rel=1e-3)
+    deviation = (table.totals - exact(model, corpus(), (axis,))[:, :-1]) / table.std
+    assert np.abs(deviation).max() < 6
+    found = table.units()
+    assert np.abs(found.value - [857, 857, 857, 429]).max() < 5 * table._size_std
+    assert (table.private, table.groups) == ((False,), (("phone", "tablet", "toaster", "other"),))
+
+
+def test_private_groups_are_found_and_rare_ones_are_not(model, ledger):
+    products = ["phone"] * 1500 + ["tablet"] * 1400 + ["prototype x"] * 3 + [None] * 97
+    tables = model.tabulate(corpus(product=products), by=["product"], epsilon=1.0, ledger=ledger)
+    assert tables[0].groups == (("phone", "tablet", "other"),)
+    assert tables[0].private == (True,)
+    (run,) = ledger.runs()
+    assert [(e.stage, e.mechanism) for e in run.events] == [("groups", "gaussian-threshold"), ("table", "gaussian")]
+    assert "prototype" not in str(run.to_json())
+    assert run_epsilon(run.events, 1e-6) <= 1.0
+    assert tables.privacy.epsilon == pytest.approx(run_epsilon(run.events, 1e-6))
+
+
+def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model, ledger):
+    tables = dplda.tabulate(
+        model,
+        corpus(),
+        ["product", "month(day)", "product,month(day)"],
+        1.0,
+        dates=("2024-01-01", "2024-03-31"),
+        ledger=ledger,
+    )
+    (run,) = ledger.runs()
+    assert [event.stage for event in run.events] == ["groups", "table", "table", "table"]
+    assert tables[1].groups == (("2024-01", "2024-02", "2024-03", "other"),)
+    assert len(tables[2].rows) == len(tables[0].rows) * 4
+    spent = ledger.dataset("c").spent_epsilon
+    assert 0 < spent <= 1.0
+    assert [run.id for run in tables_of(ledger, str(model.parameters["run"]))] == [tables.run]
+    kept = load_tables(ledger.run(tables.run))
+    assert [table.to_json() for table in kept] == [table.to_json() for table in tables]
+
+
+def test_a_person_counts_once_over_all_groups(model):
+    people = [f"p{i % 500}" for i in range(N)]
+    tables = dplda.tabulate(
+        model, corpus(units=people), ["month(day)"], 4.0, dates=("2024-01-01", "2024-03-31"), ledger=False,
+        simulate_seed=1,
+    )  # fmt: skip
+    assert tables[0].units().value.sum() == pytest.approx(500, abs=60)
+    assert not tables.privacy.sound
+
+
+def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path):
+    fitted = dplda.fit(corpus(), n_topics=3, epsilon=2, vocabulary=WORDS, ledger=ledger, models=tmp_path / "m")
+    tables = dplda.tabulate(fitted, corpus(), ["product"], 1.0, ledger=ledger)
+    assert ledger.run("c").id == fitted.parameters["run"]
+    assert tables.of == fitted.parameters["run"]
+    with pytest.raises(InputError, match="is the table of run"):
+        dplda.load(tables.run, ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("by", "options", "told"),
+    [
+        (["fortnight(day)"], {}, "is no period"),
+        (["month(day)"], {"dates": ("2024-02-01", None)}, "first day"),
+        (["month(day)"], {"dates": ("2024-02-01", "2024-01-01")}, "first day"),
+        (["month(day)"], {"dates": ("May", "June")}, "must be a day"),
+        (["product"], {"dates": ("2024-01-01", "2024-02-01")}, "no table is by period"),
+        (["product"], {"groups": {"colour": ["red"]}}, "'colour'"),
+        (["product"], {"groups": {"product": "red"}}, "must be a list"),
+        (["product"], {"groups": {"product": ["red", " red"]}}, "twice"),
+        (["product"], {"groups": {"product": ["other"]}}, "the row of all others"),
+        (["product"], {"zone": "Mars/Base"}, "zone"),
+        (["product,product"], {}, "twice"),
+        (["colour"], {}, "read without column 'colour'"),
+        (["day(day)"], {"dates": ("1024-01-01", "2090-01-01")}, "too long"),
+        (["product"], {"epsilon": 0.0}, "epsilon"),
+        (["product"], {"ledger": False}, "ledger=False"),
+        ([3], {}, "by must be a list"),
+        (["product"], {"groups": {"product": [True, False]}}, r"group by bool\(product\)"),
+        (["month(day"], {}, "by must name"),
+        (["product"], {"groups": {"product": 5}}, "must be a list"),
+        (["day(day)"], {"dates": (1, 2)}, "must be a day"),
+    ],
+)
+def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, ledger):
+    with pytest.raises(InputError, match=told) as caught:
+        dplda.tabulate(model, corpus(), by, **{"epsilon": 1.0, "ledger": ledger} | options)
+    assert "\n" not in str(caught.value)
+    assert all(not run.is_charged for run in ledger.runs())
+
+
+def test_truth_values_are_read_however_they_are_written(model):
+    paid = ["True", "TRUE", "no", 0, 1.0, False, "maybe", None] * 375
+    tables = dplda.tabulate(model, corpus(paid=paid), ["bool(paid)"], 50.0, ledger=False, simulate_seed=1)
+    assert tables[0].groups == (("true", "false", "other"),)
+    np.testing.assert_allclose(tables[0].units().value, [1125, 1125, 750], atol=25)
+
+
+def test_a_group_that_is_called_other_is_in_the_row_of_that_name(model):
+    names = ["other"] * 2000 + ["phone"] * 1000
+    tables = dplda.tabulate(model, corpus(product=names), ["product"], 20.0, ledger=False, simulate_seed=1)
+    assert tables[0].groups == (("phone", "other"),)
+    np.testing.assert_allclose(tables[0].units().value, [1000, 2000], atol=30)
+
+
+def test_too_many_rows_are_noticed_before_a_table_is_paid_for(model, ledger, monkeypatch):
+    monkeypatch.setattr(tabulation, "MOST_CELLS", 8 * K)
+    with pytest.raises(UnsupportedByData, match="at most 8 are possible"):
+        dplda.tabulate(model, corpus(), ["product", "product,day"], 4.0, ledger=ledger)
+    (run,) = ledger.runs()
+    assert [planned.event.stage for planned in run.plan if planned.charged] == ["groups", "groups"]
+
+
+def test_words_that_no_topic_holds_do_not_make_documents_vanish(model):
+    empty = np.array(model.topics)
+    empty[:, :15] = 0
+    blind = replace(model, topics=empty / empty.sum(axis=1, keepdims=True))
+    tables = dplda.tabulate(blind, corpus(), ["product"], 50.0, ledger=False, simulate_seed=1)
+    units = tables[0].units()
+    assert units.value.sum() == pytest.approx(N, abs=60)
+
+
+def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger):
+    tables = dplda.tabulate(model, corpus(product=[f"p{i}" for i in range(N)]), "product", 1.0, ledger=ledger)
+    assert tables[0].groups == (("other",),)
+    assert tables[0].changes() == []
+    assert tables.to_json()["groups"][0]["group"] == "other"
+    assert "other" not in repr(tables)
+
+
+def test_reports_take_the_latest_table_of_each_kind(model, ledger):
+    runs = [dplda.tabulate(model, corpus(), by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
+    found = tabulation.latest_tables(ledger, str(model.parameters["run"]))
+    assert [tables.run for tables in found] == runs[1:]
+
+
+def test_topics_that_are_not_private_make_no_table_unless_they_are_public(model, ledger):
+    exact_model = replace(model, privacy=replace(model.privacy, sound=False, reason="NOT PRIVATE: exact"))
+    with pytest.raises(InputError, match="not private"):
+        dplda.tabulate(exact_model, corpus(), ["product"], 1.0, ledger=ledger)
+    assert not ledger.runs()
+    assert dplda.tabulate(exact_model, corpus(), ["product"], 1.0, ledger=ledger, public_topics=True).privacy.sound
+
+
+def test_the_budget_of_the_documents_holds_for_tables(model, ledger):
+    ledger.grant("c", 1.0, 1e-5)
+    dplda.tabulate(model, corpus(), ["product"], 0.9, ledger=ledger)
+    with pytest.raises(BudgetRefused):
+        dplda.tabulate(model, corpus(), ["product"], 0.9, ledger=ledger)
+    with pytest.raises(BudgetRefused):  # the same documents under another name
+        dplda.tabulate(model, corpus(), ["product"], 0.9, ledger=ledger, dataset="other")
+
+
+def test_a_run_that_dies_keeps_its_charge(model, ledger, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("secret words")
+
+    monkeypatch.setattr(ExactNoise, "gaussian", fail)
+    with pytest.raises(RuntimeError):
+        dplda.tabulate(model, corpus(), ["product"], 1.0, groups={"product": ["phone"]}, ledger=ledger)
+    (run,) = ledger.runs()
+    assert (run.status, run.reason, run.is_charged) == ("failed", "unexpected RuntimeError", True)
+    assert run.result is None

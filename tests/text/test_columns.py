@@ -1,0 +1,112 @@
+import math
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dplda.base.errors import InputError
+from dplda.text import columns
+from dplda.text.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.text.records import Defect, TextRecord, document_key, unit_key
+
+PATH = Path("x.csv")
+
+
+def test_the_text_column_is_guessed_from_its_name() -> None:
+    assert choose(PATH, ["id", "review", "stars"], ReadOptions()) == Columns(("review",), "id", None)
+    assert choose(PATH, ["review", "text"], ReadOptions()).text == ("text",)
+
+
+def test_columns_asked_for_win() -> None:
+    options = ReadOptions(text_field="a", id_field="b", unit_field="c")
+    assert choose(PATH, ["a", "b", "c", "text", "id"], options) == Columns(("a",), "b", "c")
+
+
+def test_no_more_than_twenty_columns_are_listed() -> None:
+    names = [f"c{number}" for number in range(30)]
+    with pytest.raises(InputError, match=r"c19, \.\.\."):
+        choose(PATH, names, ReadOptions())
+
+
+def records(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defect]:
+    def part(skip: int) -> Generator[Row | Defect, None, int]:
+        yield from rows
+        return skip
+
+    return list(text_source([PATH], ReadOptions(**options), [part]).records())
+
+
+def test_a_long_text_contributes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MAX_CHARACTERS", 3)
+    found = records([("long", None, None, ()), ("fit", None, None, ())])
+    assert found == [Defect.TOO_LONG, TextRecord("2", document_key(2), "fit")]
+
+
+@pytest.mark.parametrize("row", [(Defect.UNDECODABLE, "1", "u", ()), ("a", "1", Defect.UNDECODABLE, ())])
+def test_a_text_or_unit_that_could_not_be_read_makes_its_record_contribute_nothing(row: Row) -> None:
+    assert records([row], id_field="id", unit_field="who") == [Defect.UNDECODABLE]
+
+
+def test_an_id_is_only_shown_and_takes_nothing_from_its_record() -> None:
+    rows: list[Row | Defect] = [("a", Defect.UNDECODABLE, "u", ()), ("a", "x" * 5000, "u", ())]
+    assert records(rows, id_field="id", unit_field="who") == [
+        TextRecord("1", unit_key("u"), "a"),
+        TextRecord("x" * columns._ID_CHARACTERS, unit_key("u"), "a"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1e10, "1e+10"),
+        (1e10, "1E10"),
+        (2**53 - 1, 2.0**53 - 1),
+        (2**53 + 1, str(2**53 + 1)),
+        ("1.e1", 10),
+        ("7.", 7),
+        (-0.0, "-0"),
+        ("-0.0", 0),
+        ("e\u0301", "\u00e9"),
+        (7, "7"),
+        (7.0, "7"),
+        ("7.0", "7"),
+        ("7.000", 7),
+        (" anna\t", "anna"),
+        ("anna\r", "anna"),
+        (0.5, "0.5"),
+    ],
+)
+def test_spellings_of_one_value_name_one_unit(one: object, other: object) -> None:
+    assert unit_key(one) == unit_key(other) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("7", "70"), ("7.0", "7.01"), ("07", "7"), ("a.0", "a"), ("1.0.0", "1.0"), ("Anna", "anna")]
+)
+def test_other_values_name_other_units(one: str, other: str) -> None:
+    assert unit_key(one) != unit_key(other)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        2.0**53,
+        -1e16,
+        np.float64(2**63),
+        np.float32(2**24),
+        "1e+16",
+        "1.23457E+11",
+        "9007199254740992.0",
+        "1e400",
+        math.inf,
+    ],
+)
+def test_a_number_that_may_be_another_one_rounded_names_nobody(value: object) -> None:
+    """An exact file may hold the person as 2^53 + 1: as two units she would have half the protection."""
+    assert unit_key(value) is None
+
+
+@pytest.mark.parametrize("value", [None, "", " ", float("nan"), [1], b"x"])
+def test_no_value_names_nobody(value: object) -> None:
+    assert unit_key(value) is None

@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import pytest
+
+from dplda.base.errors import InputError
+from dplda.text.columns import ReadOptions
+from dplda.text.folder import folder_source, list_files
+from dplda.text.records import Defect, TextSource
+
+
+def source_of(folder: Path, **options: str) -> TextSource:
+    return folder_source(folder, list_files(folder), ReadOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inside = tmp_path / "texts"
+    (inside / "deep" / "er").mkdir(parents=True)
+    (inside / ".git").mkdir()
+    (inside / "b").write_bytes("schön".encode("cp1252"))
+    (inside / "deep" / "er" / "a.txt").write_text("deep", encoding="utf-16")
+    (inside / ".hidden").write_text("no")
+    (inside / ".git" / "config").write_text("no")
+    (tmp_path / "outside.txt").write_text("no")
+    (inside / "leaves").symlink_to(tmp_path / "outside.txt")
+    (inside / "out").symlink_to(tmp_path)
+    (inside / "stays").symlink_to(inside / "b")
+    (inside / "dangling").symlink_to(inside / "gone")
+    return inside
+
+
+def test_files_at_any_depth_in_any_encoding_are_read_in_order(folder: Path) -> None:
+    found = list(source_of(folder).records())
+    assert [(r.id, r.text) for r in found] == [("b", "schön"), ("deep/er/a.txt", "deep")]  # type: ignore[union-attr]
+
+
+def test_hidden_files_and_links_are_not_read(folder: Path) -> None:
+    assert {path.name for path in list_files(folder)} == {"a.txt", "b"}
+
+
+def test_a_binary_or_vanished_file_contributes_nothing(folder: Path) -> None:
+    (folder / "a.png").write_bytes(b"\x89PNG\0")
+    source = source_of(folder)
+    (folder / "b").unlink()
+    kinds = [r for r in source.records() if isinstance(r, Defect)]
+    assert kinds == [Defect.UNDECODABLE, Defect.UNREADABLE]
+
+
+def test_a_file_too_long_contributes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dplda.text.files.MAX_BYTES", 40)
+    (folder / "b").write_bytes(b"x" * 41)
+    assert next(iter(source_of(folder).records())) is Defect.TOO_LONG
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").write_text("no")
+    with pytest.raises(InputError, match="holds no files"):
+        list_files(tmp_path)
+
+
+def test_a_pattern_chooses_files_by_their_names_or_places(folder: Path) -> None:
+    assert [path.name for path in list_files(folder, "*.txt")] == ["a.txt"]
+    assert [path.name for path in list_files(folder, "deep/*")] == ["a.txt"]
+    assert [path.name for path in list_files(folder, "[ab]*")] == ["b", "a.txt"]
+    with pytest.raises(InputError, match=r"None of the 2 files in .* matches pattern '\*.csv'"):
+        list_files(folder, "*.csv")
+
+
+def test_a_folder_has_no_columns(folder: Path) -> None:
+    with pytest.raises(InputError, match="no columns"):
+        source_of(folder, unit_field="author")
+
+
+def test_what_windows_and_office_leave_in_folders_is_not_read(tmp_path: Path) -> None:
+    for name in ("Thumbs.db", "desktop.ini", "~$letter.docx", "letter.txt"):
+        (tmp_path / name).write_text("x")
+    assert [file.name for file in list_files(tmp_path)] == ["letter.txt"]
+
+
+def test_several_patterns_are_separated_by_bars(folder: Path) -> None:
+    assert [path.name for path in list_files(folder, "*.md|*.txt|b")] == ["b", "a.txt"]
