@@ -78,7 +78,7 @@ def test_wheel_holds_the_whole_package_and_nothing_else(built: Path) -> None:
         names = {name for name in archive.namelist() if not name.startswith(f"{ANCHOR}.dist-info/")}
         records = set(archive.namelist()) - names
     assert names == package_files(ROOT)
-    assert {"dplda/py.typed", "dplda/statistics/unit_sums.cu", "dplda/report/templates/page.html.j2"} <= names
+    assert {"dplda/py.typed", "dplda/private/statistics/unit_sums.cu", "dplda/report/templates/page.html.j2"} <= names
     assert {Path(name).name for name in records} == {"METADATA", "WHEEL", "RECORD", "LICENSE", "entry_points.txt"}
 
 

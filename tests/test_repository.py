@@ -70,7 +70,11 @@ def imported(folder: str) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module)
-    own = {path.stem for place in (".", "scripts", "tests", "docs/figures") for path in (ROOT / place).iterdir()}
+    own = {
+        path.stem
+        for place in (".", "scripts", "tests", "tests/helpers", "docs/figures")
+        for path in (ROOT / place).iterdir()
+    }
     return {name.split(".")[0] for name in found} - own - set(sys.stdlib_module_names)
 
 

@@ -41,7 +41,9 @@ def test_the_digest_of_the_code_depends_on_no_place_and_no_order(package: Path) 
     assert HEX.fullmatch(code_digest())
 
 
-@pytest.mark.parametrize("name", ["private/noise.py", "private/statistics/unit_sums.cu", "report/templates/page.html.j2"])
+@pytest.mark.parametrize(
+    "name", ["private/noise.py", "private/statistics/unit_sums.cu", "report/templates/page.html.j2"]
+)
 def test_the_digest_of_the_code_changes_with_a_byte_of_any_kind_of_file(name: str, package: Path) -> None:
     content = bytearray((package / name).read_bytes())
     content[len(content) // 2] ^= 1

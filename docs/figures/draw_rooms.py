@@ -10,25 +10,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, ROW, GAP, LEFT = 860, 50, 8, 20
-PRIVATE = ("store", "corpus", "execution", "statistics")  # rooms whose code sees private counts
 INK, LINE = "#222222", "#555555"
-FILLS = {"gate": "#E8D5E8", "private": "#F6DDC0", "released": "#D9EAF8", "plain": "#F3F3F3"}
+FILLS = {"private": "#F6DDC0", "released": "#D9EAF8", "side": "#E8D5E8", "plain": "#F3F3F3"}
 KINDS = {
-    "gate": "the gate",
-    "private": "sees private counts",
+    "private": "sees private counts, and releases noisy sums of them through the gate",
     "released": "does not see private counts",
+    "side": "loaded by its own commands only",
     "plain": "public, or text of single documents",
 }
-PLAIN = (
-    *("config", "errors", "software", "progress", "characters", "wordlists"),
-    *("readers", "tokenize", "datasets", "numerics", "accounting", "planning"),
-)
+PRIVATE, SIDE, PLAIN = ("private",), ("audit", "papers"), ("base", "text", "budget")
 
 
 def layers() -> list[list[str]]:
     """The rooms of each layer, the highest layer first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (contract,) = [c for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (contract,) = [c for c in contracts if c["type"] == "layers" and "containers" not in c]
     return [re.findall(r"dplda\.([a-z_]+)", layer) for layer in contract["layers"]]
 
 
@@ -56,9 +53,8 @@ def draw() -> str:
 
 
 def _box(x: float, y: float, width: float, room: str) -> list[str]:
-    kind = (
-        "gate" if room == "mechanisms" else "private" if room in PRIVATE else "plain" if room in PLAIN else "released"
-    )
+    kinds = {**dict.fromkeys(PRIVATE, "private"), **dict.fromkeys(SIDE, "side"), **dict.fromkeys(PLAIN, "plain")}
+    kind = kinds.get(room, "released")
     return [
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{ROW - GAP}" rx="4" '
         f'fill="{FILLS[kind]}" stroke="{LINE}"/>',

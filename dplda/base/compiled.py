@@ -25,7 +25,8 @@ from platformdirs import user_cache_path
 from dplda.base.software import PACKAGE, digest
 
 _decorating = threading.RLock()  # held while numba's global cache folder is another one
-_SOURCES = ("numerics/*.py", "statistics/*.py", "config.py")  # compiled in, as code or constants
+# Compiled in, as code or constants.
+_SOURCES = ("base/*.py", "private/statistics/*.py", "private/store/splitmix.py", "model/fold_in.py")
 
 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -1,11 +1,16 @@
-"""The ledger: grants, reservations and filters of datasets, in a tamper-evident record."""
+"""Budgets: planned events and their accounting, and the ledger of grants, reservations and runs of each dataset."""
 
-from dplda.budget.comparisons import ComparisonLog
-from dplda.budget.grants import Grant, Guarantee
-from dplda.budget.integrity import Verification
-from dplda.budget.ledger import Ledger, new_name
-from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
-from dplda.budget.reservation import Reservation
+from typing import TYPE_CHECKING
+
+from dplda.base.lazy import lazy
+
+if TYPE_CHECKING:
+    from dplda.budget.comparisons import ComparisonLog
+    from dplda.budget.grants import Grant, Guarantee
+    from dplda.budget.integrity import Verification
+    from dplda.budget.ledger import Ledger, new_name
+    from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+    from dplda.budget.reservation import Reservation
 
 __all__ = [
     "ComparisonLog",
@@ -22,3 +27,22 @@ __all__ = [
     "Verification",
     "new_name",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "ComparisonLog": "comparisons",
+        "DatasetRecord": "ledger_records",
+        "Grant": "grants",
+        "Guarantee": "grants",
+        "HistoryRecord": "ledger_records",
+        "Ledger": "ledger",
+        "PlannedEvent": "ledger_records",
+        "Quote": "ledger_records",
+        "Reservation": "reservation",
+        "RunRecord": "ledger_records",
+        "Status": "ledger_records",
+        "Verification": "integrity",
+        "new_name": "ledger",
+    },
+)

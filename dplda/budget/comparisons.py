@@ -65,10 +65,10 @@ class Outcome:
     """The outcome of a cell.
 
     `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
-    corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics' top
-    ten words, for a corpus declared public. `bound` is the
-    bound of `dplda.learning.placements.error_bounds` on the l2 error of a topic. A value that was not measured is None. `seconds` by stage depend on the documents, and must not be published
-    unless the corpus is public. `model` is the folder of the run's model.
+    corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics'
+    top ten words, for a corpus declared public. `bound` is the bound of `dplda.learning.placements.error_bounds` on
+    the l2 error of a topic. A value that was not measured is None. `seconds` by stage depend on the documents, and
+    must not be published unless the corpus is public. `model` is the folder of the run's model.
     """
 
     cell: Cell
