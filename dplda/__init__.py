@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from dplda.runs.evaluation import evaluate
     from dplda.runs.fitting import fit
     from dplda.runs.priors import public_prior
-    from dplda.runs.saved_models import load
-    from dplda.runs.series import released_prior
+    from dplda.runs.series import load, released_prior
     from dplda.runs.tabulation import tabulate
     from dplda.text import wordlists
 

@@ -11,8 +11,8 @@ from store_helpers import documents_of
 from dplda.base.errors import InputError
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus, read_corpus
-from dplda.text.columns import ReadOptions
 from dplda.text.reading_options import Reading, Tokenization
+from dplda.text.records import ReadOptions
 
 LINES = [
     {"id": "a", "text": "Stars and planets, stars!", "who": "u"},

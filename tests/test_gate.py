@@ -35,7 +35,7 @@ COUNTS = ("dplda.private.store", "dplda.runs.corpus")  # where private counts ar
 
 # The modules outside these that may import each. `dplda.runs.fitting` hands the store on unread;
 # `dplda.model.inference` and the commands that read a corpus say that they are not private, and
-# `dplda.runs.public_corpora` reads corpora that were planted or declared public, as do `dplda.runs.priors` and
+# `dplda.runs.grid` reads corpora that were planted or declared public, as do `dplda.runs.priors` and
 # `dplda.audit.shadow_models`; `dplda.audit.games` makes its own. `dplda.cli.table_commands` shows on the screen how
 # many of the first documents are in no group.
 PRIVATE_MODULES = {
@@ -54,7 +54,6 @@ PRIVATE_MODULES = {
         "dplda.audit.games",
         "dplda.audit.shadow_models",
         "dplda.runs.grid",
-        "dplda.runs.public_corpora",
         "dplda.cli.corpus_command",
         "dplda.cli.options",
         "dplda.cli.table_commands",
@@ -66,10 +65,7 @@ PRIVATE_MODULES = {
     },  # runs name `ById` alone
     "dplda.private.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
     "dplda.private.store.units": {*PASSES, *LOOPS},
-    "dplda.private.store.fingerprint": {*("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.public_corpora")},
-    "dplda.private.store.from_matrix": set(),
-    "dplda.private.store.partial_store": set(),
-    "dplda.private.store.shards": set(),
+    "dplda.private.store.fingerprint": {*("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.grid")},
     "dplda.private.store.writer": set(),
     "dplda.private.store.splitmix": {"dplda.private.statistics.word_votes"},
 }
@@ -94,7 +90,7 @@ PRIVATE_NAMES = {
         "dplda.private.passes.engines",
         "dplda.private.passes.gpu_passes",
         "dplda.audit.games",
-        "dplda.runs.public_corpora",
+        "dplda.runs.grid",
     },
     "ClusterPasses": {"dplda.private.passes.engines"},
     "GpuPasses": {"dplda.private.passes.engines"},
@@ -115,14 +111,14 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.private.propose_test_release"},
     "release_decomposition": {"dplda.private.curator"},
     "release_topics": {"dplda.private.curator"},
-    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.runs.public_corpora"},
+    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.runs.grid"},
     "Curator": {
         *("dplda.runs.recording", "dplda.private.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
         # as the type of what they are given
         *("dplda.runs.charged_query", "dplda.runs.tabulation", "dplda.runs.evaluation"),
     },
-    "ExactGate": {"dplda.runs.recording", "dplda.runs.public_corpora"},
-    "counts_for": {"dplda.cli.run_commands", "dplda.runs.public_corpora", "dplda.audit.shadow_models"},
+    "ExactGate": {"dplda.runs.recording", "dplda.runs.grid"},
+    "counts_for": {"dplda.cli.run_commands", "dplda.runs.grid", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
     "first_records": {"dplda.cli.table_commands"},
     "first_groups": {"dplda.cli.table_commands"},
@@ -143,7 +139,7 @@ DEFINED_IN = {
     **dict.fromkeys(["UnitSums", "_loop_over_units", "count_eligible"], "dplda.private.statistics.unit_sums"),
     **dict.fromkeys(["ProductSums", "sums_of"], "dplda.private.statistics.third_moment_products"),
     **dict.fromkeys(["count_votes", "word_hashes"], "dplda.private.statistics.word_votes"),
-    "clip_bins": "dplda.private.statistics.clip_histogram",
+    "clip_bins": "dplda.private.statistics.clipping",
     **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.private.statistics.exact_moments"),
     **dict.fromkeys(["spectral_topics", "_whitened_tensor"], "dplda.private.propose_test_release"),
     **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.private.propose_test_release"),
@@ -257,7 +253,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
         assert len(of_corpora) == (
             module
             in {
-                *("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.public_corpora"),
+                *("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.grid"),
                 *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module

@@ -15,7 +15,7 @@ from dplda.base.distributions import on_words
 from dplda.base.errors import InputError
 from dplda.runs import priors
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 WORDS = [f"w{i}" for i in range(120)]
 COUNTS, PLANTED, _ = synthetic(600, 120, 4, mean_length=50, seed=0)

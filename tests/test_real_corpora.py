@@ -14,7 +14,7 @@ from dp_accounting.pld import PLDAccountant
 import dplda
 from dplda.cli.main import main
 from dplda.model.inference import counts_for
-from dplda.runs.topic_quality import diversity, npmi
+from dplda.runs.grid import diversity, npmi
 
 DATA = os.environ.get("DPLDA_SHARED_DATA", "")
 pytestmark = [

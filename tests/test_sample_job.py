@@ -15,7 +15,7 @@ from dplda.audit.compliance_forms import PAPERS, write_paper
 from dplda.base.distributions import on_words
 from dplda.base.software import described
 from dplda.report import all_runs
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 

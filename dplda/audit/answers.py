@@ -16,7 +16,7 @@ from typing import Any
 from dplda.base.characters import without_markup
 from dplda.base.errors import InputError
 from dplda.report.pictures import shown
-from dplda.text.word_lists import read_mapping
+from dplda.text.word_files import read_mapping
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _HINT = "Write one line for each answer, such as: purpose: to plan the opening hours of the clinic"

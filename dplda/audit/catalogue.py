@@ -13,7 +13,7 @@ import numpy as np
 from dplda.audit.games import Attacker, Game, Neighbours
 from dplda.base.config import PrivacySettings
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Stage, clip_of
 from dplda.learning.placements import default, registry
 from dplda.learning.placements.registry import Learn
@@ -24,10 +24,9 @@ from dplda.learning.synthetic import synthetic
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
 from dplda.private.statistics import Contribution
-from dplda.private.statistics.clip_histogram import CLIP_GRID
+from dplda.private.statistics.clipping import CLIP_GRID
 from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.runs.request import Request
-from dplda.runs.run_words import find_words
+from dplda.runs.request import Request, find_words
 
 _WORDS = tuple(f"w{i}" for i in range(6))
 _SUM = "sum"  # name of the only stage of a game with one query; the plan does not depend on it

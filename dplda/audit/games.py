@@ -22,9 +22,9 @@ from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import Event, Stage
 from dplda.private.curator import Curator
 from dplda.private.gate import OutputGate, Release, WordFrequencies
-from dplda.private.local_sensitivity import PtrResult
 from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.private.passes.passes import LocalPasses
+from dplda.private.propose_test_release import PtrResult
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.runs.corpus import Corpus
 

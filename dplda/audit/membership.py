@@ -4,12 +4,16 @@ The test statistic is from Manzonelli, Zhang and Vadhan (2024): the log-likeliho
 maximised over its topic mixture. The scores are the likelihood ratios of Carlini et al. (2022). For each document, the
 statistic under the attacked model is compared with the statistics under shadow models that were trained with the
 document (`inside`) and without it.
+
+
+Chart of the membership attack: the share of members found by the rate of false alarms, and the allowed maximum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +23,13 @@ from dplda.audit.bounds import upper_limit
 from dplda.base.errors import InputError
 from dplda.base.threads import chunks, run_ranges
 from dplda.budget.events import PrivacyStatement
-from dplda.model.fold_in import largest_likelihood
-from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
+from dplda.model.inference import largest_likelihood
+from dplda.report.pictures import COLOURS, SOFT, Chart, log_axis
+from dplda.report.promise import epsilon_curve, gaussian_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 OFFLINE, ONLINE = "offline", "online"
 DOCUMENTS, CANARIES = "documents", "canaries"
@@ -205,3 +214,51 @@ def outcomes(
 def limits(false_alarms: np.ndarray, statement: PrivacyStatement) -> tuple[np.ndarray, np.ndarray]:
     """The largest detection rates at `false_alarms`: by the trade-off curve of the noise, and by (epsilon, delta)."""
     return gaussian_curve(false_alarms, statement), epsilon_curve(false_alarms, statement)
+
+
+_LEAST = 1e-4  # rate of false alarms at which curves begin
+_RATES = np.geomspace(_LEAST, 1.0, 121)
+_TICKS = {1e-4: "0.01 %", 1e-3: "0.1 %", 1e-2: "1 %", 1e-1: "10 %", 1.0: "100 %"}
+_HEIGHT = 400  # CSS pixels
+
+
+def attack_chart(outcomes: Sequence[Outcome]) -> Chart:
+    """A chart with panels for documents and for canaries: a curve for each system, and its limit as a dotted line.
+
+    A system's curve shows the score, offline or online, that finds more members at the largest rate of false alarms in
+    `Outcome.detections`. `dplda.audit.membership` explains systems, targets and scores.
+    """
+    best: dict[str, dict[str, Outcome]] = {}
+    for outcome in outcomes:
+        systems = best.setdefault(outcome.targets, {})
+        other = systems.setdefault(outcome.system, outcome)
+        if outcome.detections[-1].found > other.detections[-1].found:
+            systems[outcome.system] = outcome
+    panels = {kind: list(systems.values()) for kind, systems in best.items()}
+    return Chart(_drawing(panels), _HEIGHT, panels=len(panels))
+
+
+def _drawing(panels: Mapping[str, Sequence[Outcome]]) -> Callable[[Sequence[Axes]], None]:
+    def draw(axes: Sequence[Axes]) -> None:
+        for panel, (title, curves) in zip(axes, panels.items(), strict=True):
+            panel.set_title(title, loc="left")
+            for which in ("x", "y"):
+                log_axis(panel, which, list(_TICKS), list(_TICKS.values()))
+            panel.set(xlim=(_LEAST, 1), ylim=(_LEAST, 1.1), xlabel="false alarms")
+            panel.plot(_RATES, _RATES, color=SOFT, linewidth=1, linestyle="--", label="guessing")
+            if any(curve.statement for curve in curves):
+                panel.plot([], [], color=SOFT, linewidth=1.4, linestyle=":", label="the most that is allowed")
+            for number, curve in enumerate(curves):
+                _draw_curve(panel, curve, COLOURS[number % len(COLOURS)])
+        axes[0].set_ylabel("members found")
+
+    return draw
+
+
+def _draw_curve(panel: Axes, curve: Outcome, colour: str) -> None:
+    found, accused = detected(curve.scores, curve.inside, _RATES)
+    shares = accused / (~curve.inside).sum(), found / curve.inside.sum()
+    panel.plot(*shares, color=colour, label=curve.system)
+    if curve.statement is not None:
+        most = np.minimum(*limits(_RATES, curve.statement))
+        panel.plot(_RATES, most, color=colour, linestyle=":", linewidth=1.4)

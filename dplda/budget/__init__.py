@@ -6,11 +6,19 @@ from dplda.base.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.budget.comparisons import ComparisonLog
-    from dplda.budget.grants import Grant, Guarantee
-    from dplda.budget.integrity import Verification
     from dplda.budget.ledger import Ledger, new_name
-    from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+    from dplda.budget.ledger_records import (
+        DatasetRecord,
+        Grant,
+        Guarantee,
+        HistoryRecord,
+        PlannedEvent,
+        Quote,
+        RunRecord,
+        Status,
+    )
     from dplda.budget.reservation import Reservation
+    from dplda.budget.schema import Verification
 
 __all__ = [
     "ComparisonLog",

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dplda.budget import integrity
+from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.privacy_filter import LedgerState
 from dplda.budget.schema import CellRow, ComparisonRow
@@ -66,7 +66,7 @@ class Outcome:
 
     `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
     corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics'
-    top ten words, for a corpus declared public. `bound` is the bound of `dplda.learning.placements.error_bounds` on
+    top ten words, for a corpus declared public. `bound` is the bound of `dplda.learning.placements.published` on
     the l2 error of a topic. A value that was not measured is None. `seconds` by stage depend on the documents, and
     must not be published unless the corpus is public. `model` is the folder of the run's model.
     """

@@ -21,16 +21,26 @@ from sqlalchemy.orm import Session
 from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError
-from dplda.budget import comparisons, integrity, queries
+from dplda.budget import comparisons, queries
+from dplda.budget import schema as integrity
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
-from dplda.budget.integrity import Verification, canonical
 from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public
 from dplda.budget.reservation import Reservation
-from dplda.budget.schema import AcceptedCopyRow, Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
+from dplda.budget.schema import (
+    AcceptedCopyRow,
+    Base,
+    ComparisonRow,
+    DatasetRow,
+    EventRow,
+    GrantRow,
+    RunRow,
+    Verification,
+    canonical,
+)
 from dplda.budget.sketches import Fingerprint
 
 _GRANT_RANGES = {
@@ -277,7 +287,7 @@ class Ledger:
     def verify(self) -> Verification:
         """Check that every row is as this package wrote it, and that none known to the witness is missing.
 
-        `dplda.budget.integrity` and `dplda.budget.witness` state the limits.
+        `dplda.budget.schema` and `dplda.budget.database` state the limits.
         """
         with self._store.inspecting() as (session, contradiction):
             found = integrity.verify(session, self._store.chain)

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from dplda.base.errors import BudgetRefused
 from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
-from dplda.budget.grants import Basis, Grant, Guarantee
-from dplda.budget.ledger_records import RunRecord, Status
+from dplda.budget.ledger_records import Basis, Grant, Guarantee, RunRecord, Status
 from dplda.text.reading_options import READING_FACTS
 
 _FIRST_GRANT = Grant()

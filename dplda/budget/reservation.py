@@ -12,13 +12,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dplda.base.errors import BudgetRefused, GateError, InputError, LedgerError
-from dplda.budget import integrity, queries
+from dplda.budget import queries
+from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import Status
 from dplda.budget.privacy_filter import LedgerState, admit
+from dplda.budget.queries import batches_of_most, most_batches
 from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
-from dplda.budget.series_overlap import batches_of_most, most_batches
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
 
 _ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)

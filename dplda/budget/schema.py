@@ -4,12 +4,30 @@ The schema version is SQLite's ``user_version``. A ledger of another version is 
 increments `SCHEMA_VERSION`.
 
 Every row of the state tables is written by `integrity.record`, which keeps the journal.
+
+
+The hash chain: a journal of every written row, against which the tables can be verified.
+
+`verify` detects changes by anyone without the key: a row of any table changed, added or removed, anything added to the
+file or damaged in it, and a journal changed, reordered or cut short. It cannot detect a new ledger and key in place of
+deleted ones, or changes by someone who has the key file and recomputes the chain. An older copy in place of the newer
+one is intact: only `dplda.budget.database` can tell.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import ForeignKey
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import ForeignKey, inspect
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from dplda.base.errors import LedgerError
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
@@ -188,3 +206,156 @@ STATE: tuple[type[Base], ...] = (
     DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
     DocumentIdsRow, AcceptedCopyRow,
 )  # fmt: skip
+
+
+_State = dict[tuple[str, str], dict[str, Any]]  # (table, primary key) -> row
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A verification: whether it found no fault (`ok`), the number of the record's changes, and the faults.
+
+    Each fault is one line of `problems`.
+
+    `outdated` says that the only fault is that the witness knows a newer or another record. The file is then intact in
+    itself, but `ok` is False.
+    """
+
+    ok: bool
+    length: int
+    problems: tuple[str, ...]
+    outdated: bool = False
+
+
+def canonical(value: Any) -> str:
+    """`value` as canonical JSON. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class Chain:
+    """Authentication codes (HMAC) under a ledger's key of 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        # Fingerprints use the same key; with a derived key, none can pass for a code of the journal.
+        self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
+
+    def _code(self, *parts: str) -> str:
+        return hmac.new(self._key, "\n".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()
+
+    def link(self, previous: str, change: str) -> str:
+        """The code of `change`, which follows the row with the code `previous`."""
+        return self._code("row", previous, change)
+
+    def seal(self, length: int, code: str) -> str:
+        """The code of the journal's end, at `length` rows and the last row's `code`."""
+        return self._code("head", str(length), code)
+
+    def mark(self, length: int, code: str) -> str:
+        """The code of a witness's mark of the journal's end."""
+        return self._code("mark", str(length), code)
+
+    def owner(self) -> str:
+        """The code that shows that a ledger was made with this key."""
+        return self._code("owner")
+
+    def begin(self) -> HeadRow:
+        """The head of an empty journal."""
+        return HeadRow(id=1, length=0, code="", seal=self.seal(0, ""), owner=self.owner())
+
+
+def record(session: Session, chain: Chain, *rows: Base) -> None:
+    """Write new or changed state rows in order, with their journal rows.
+
+    Raises `LedgerError` if the end of the journal was altered.
+    """
+    for _, kind in groupby(rows, type):
+        session.add_all(kind)
+        session.flush()
+    head = session.get(HeadRow, 1)
+    if head is None or _head_problems(session, chain, head):
+        raise LedgerError("The ledger's journal was altered. See: dplda budget verify")
+    for row in rows:
+        values = {column.key: getattr(row, column.key) for column in inspect(type(row)).columns}
+        change = canonical({"table": row.__tablename__, "row": values})
+        head.length, head.code = head.length + 1, chain.link(head.code, change)
+        session.add(JournalRow(number=head.length, change=change, code=head.code))
+    head.seal = chain.seal(head.length, head.code)
+    session.flush()
+
+
+def end(session: Session) -> tuple[int, str]:
+    """The number and the code of the journal's last row; 0 and an empty text before the first."""
+    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
+    return (0, "") if last is None else (last.number, last.code)
+
+
+def _head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
+    """Faults at the journal's end, found without reading all of it."""
+    if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
+        return ["the journal's head was altered"]
+    if (last := end(session)) != (head.length, head.code):
+        return [f"the journal ends at row {last[0]}, its head says {head.length}"]
+    return []
+
+
+def verify(session: Session, chain: Chain) -> Verification:
+    """Check the file and every code of the journal, replay the journal and compare the result with the tables."""
+    problems = _file_problems(session)
+    head = session.get(HeadRow, 1)
+    problems += ["the journal's head was removed"] if head is None else _head_problems(session, chain, head)
+    state, faults, length = _replay(session, chain)
+    problems += [*faults, *_differences(state, dict(_tables(session)))]
+    return Verification(not problems, length, tuple(problems))
+
+
+def _file_problems(session: Session) -> list[str]:
+    """Faults of the database file: damage, such as an index that lacks a row, and added tables, indices or triggers."""
+    connection = session.connection()
+    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    problems = [] if lines == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in lines]
+    for entity, name, text in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
+        ours = name in Base.metadata.tables and str(text).split()[:2] == ["CREATE", "TABLE"]
+        if not ours and not (entity == "index" and str(name).startswith("sqlite_autoindex_")):
+            problems.append(f"{entity} {name!r} was added to the file")
+    return problems
+
+
+def _replay(session: Session, chain: Chain) -> tuple[_State, list[str], int]:
+    """The state after all changes of the journal, the journal's faults, and its length."""
+    state: _State = {}
+    problems = []
+    previous, number, length = "", 0, 0
+    for row in session.connection().exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
+        if row.number != number + 1:
+            problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
+        if not hmac.compare_digest(str(row.code).encode(), chain.link(previous, row.change).encode()):
+            problems.append(f"journal row {row.number} was altered, added or follows a removed one")
+        else:
+            change = json.loads(row.change)
+            state[_key(change["table"], change["row"])] = change["row"]
+        previous, number, length = row.code, row.number, length + 1
+    return state, problems, length
+
+
+def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """Every state row as SQLite stores it, without conversions that could hide a change."""
+    for kind in STATE:
+        name = kind.__tablename__
+        columns = ", ".join(f'"{column.name}"' for column in Base.metadata.tables[name].columns)
+        for row in session.connection().exec_driver_sql(f"SELECT {columns} FROM {name}").mappings():
+            yield _key(name, dict(row)), dict(row)
+
+
+def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
+    names = [column.name for column in Base.metadata.tables[table].primary_key]
+    return table, "/".join(str(row[name]) for name in names)
+
+
+def _differences(expected: _State, tables: _State) -> list[str]:
+    problems = [f"{table} {key!r} was removed" for table, key in expected if (table, key) not in tables]
+    for (table, key), row in tables.items():
+        if (table, key) not in expected:
+            problems.append(f"{table} {key!r} is not in the journal")
+        elif changed := [name for name, value in row.items() if value != expected[table, key].get(name)]:
+            problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
+    return problems

@@ -1,26 +1,253 @@
-"""`dplda check`: look at a corpus before a fit, for the person who owns it. Free, local and not private."""
+"""What `dplda check` and dry runs found, and how it is shown: for the screen of the person who owns the corpus.
+
+Dry runs: what a command would charge, and whether CORPUS can be read. They reserve, charge and write nothing.
+
+`dplda check`: look at a corpus before a fit, for the person who owns it. Free, local and not private.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.check_report import Report, one_or_more, show
-from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read, reading_options
-from dplda.text.columns import TEXT_NAMES, ReadOptions
-from dplda.text.language_guess import UNSPACED, guess_language
-from dplda.text.paths import STANDARD_INPUT, find_paths
-from dplda.text.records import DOCUMENT_TEXT
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import (
+    READING_NAMES,
+    corpus_argument,
+    find_ledger,
+    json_option,
+    open_ledger,
+    read,
+    reading_options,
+)
+from dplda.text.files import STANDARD_INPUT, find_paths
+from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
+from dplda.text.tokenizers import UNSPACED, guess_language
 
 if TYPE_CHECKING:
+    from dplda.budget import Ledger
+    from dplda.runs.recording import Planned
     from dplda.text.sampling import ColumnFacts, Sample
+
+
+_LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
+
+
+@dataclass
+class Report:
+    """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
+
+    `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
+    several documents, and `price` what a run would cost, in words. `granted` says whether the dataset is known to have
+    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested. `for_fit` says that
+    topics shall be learned, so that advice for this is shown.
+    """
+
+    sample: Sample | None = None
+    columns: list[ColumnFacts] = field(default_factory=list)
+    text_fields: tuple[str, ...] = ()
+    unit_candidates: list[str] = field(default_factory=list)
+    people: str | None = None
+    price: str | None = None
+    granted: bool = False
+    language: str | None = None
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    command: str | None = None
+    for_fit: bool = True
+
+
+def show(report: Report, *, as_json: bool) -> None:
+    """Print `report`, and end the command with status 2 if there are problems."""
+    names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
+    if (as_json or not _is_screen()) and not plainly_named(names):
+        report = _without_names(report)
+    if as_json:
+        print_json(_record(report))
+    else:
+        _tell(report)
+    if report.problems:
+        click.get_current_context().exit(2)
+
+
+def _without_names(report: Report) -> Report:
+    """`report` without column names, since a first line that was taken for a header may be a document."""
+    told = (
+        f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
+    )
+    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted", "for_fit")}
+    return Report(**kept, remarks=[told])
+
+
+def _records_text(sample: Sample) -> str:
+    if sample.total is not None:
+        return f"{sample.total:,} record{'s' * (sample.total != 1)}"
+    if sample.estimate is not None:
+        basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
+        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
+    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
+
+
+def _is_screen() -> bool:
+    """Whether values may be shown: on a screen, not in a file or a log."""
+    return sys.stdout.isatty()
+
+
+def _tell(report: Report) -> None:
+    say(_LOCAL, style="yellow")
+    sample = report.sample
+    if sample is not None:
+        n_files = len(sample.located.files)
+        say(f"{_records_text(sample)}; format {sample.located.format}; {n_files:,} file{'s' * (n_files != 1)}.")
+    if report.columns:
+        visible = _is_screen()
+        note = "values are shortened, and PRIVATE" if visible else "values are shown only on a terminal"
+        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records ({note}):")
+        columns = ("column", "type", "missing", "words", *(["values (private)"] if visible else []))
+        rows = [
+            (c.name, c.type, _share(c.null_share), _words(c), *([" | ".join(c.examples)] if visible else []))
+            for c in report.columns
+        ]
+        table(columns, rows, wide=columns[-1])
+    for line in report.remarks:
+        say(f"Note: {line}")
+    for line in report.problems:
+        say(f"Problem: {line}", style="bold red")
+    if report.for_fit:
+        _advise(report)
+    if report.price:
+        say(report.price)
+    if report.command:
+        if not report.granted:
+            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
+        say("Next:")
+        say(f"  {report.command}")
+
+
+def _advise(report: Report) -> None:
+    """Print what to decide before the first fit: whom to protect, and whether names are left out."""
+    if report.people:
+        say(
+            f"{report.people!r} seems to name people with several documents{_distinct(report)}. With --unit-field, all "
+            "documents of one are protected together; without it, each document by itself. The first run fixes this "
+            "choice."
+        )
+    elif report.sample is not None and report.sample.located.is_folder:
+        say(
+            "In a folder, each file is one document, which is protected by itself. To protect people with several "
+            "files, write a table with a column of texts and one of people."
+        )
+    elif report.unit_candidates:
+        say(
+            "Each document is protected by itself. To protect people with several documents, name their column with "
+            f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
+        )
+    if report.text_fields and "stopwords" not in report.options:
+        say(
+            "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
+            "German, French and Spanish; pip install 'dplda[wordlists]'), and with them some words that are also "
+            "names, such as christian, israel or winter."
+        )
+
+
+def _distinct(report: Report) -> str:
+    share = next(column.distinct_share for column in report.columns if column.name == report.people)
+    n = 0 if report.sample is None else len(report.sample.rows)
+    return f" ({round(share * n):,} different values in the first {n:,} records)"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if math.isfinite(value) else ""
+
+
+def _words(column: ColumnFacts) -> str:
+    return "" if not column.text_share else f"{column.mean_words:.1f}"
+
+
+def _record(report: Report) -> dict[str, Any]:
+    """The JSON output, without values of documents. `local` marks it as not for sharing."""
+    sample = report.sample
+    return {
+        "local": True,
+        "format": None if sample is None else sample.located.format,
+        "files": None if sample is None else len(sample.located.files),
+        "records": None if sample is None else sample.total,
+        "estimated_records": None if sample is None or sample.total is not None else sample.estimate,
+        "sampled_records": None if sample is None else len(sample.rows),
+        "columns": [
+            {
+                "name": column.name,
+                "type": column.type,
+                "null_share": _rounded(column.null_share),
+                "mean_words": _rounded(column.mean_words),
+                "distinct_share": _rounded(column.distinct_share),
+            }
+            for column in report.columns
+        ],
+        "text_field": one_or_more(report.text_fields) if report.text_fields else None,
+        "unit_candidates": report.unit_candidates,
+        "people": report.people,
+        "price": report.price,
+        "language": report.language,
+        "remarks": report.remarks,
+        "problems": report.problems,
+        "command": report.command,
+    }
+
+
+def _rounded(value: float) -> float | None:
+    return round(value, 4) if math.isfinite(value) else None
+
+
+def one_or_more(names: Sequence[str]) -> str | tuple[str, ...]:
+    return names[0] if len(names) == 1 else tuple(names)
+
+
+@contextmanager
+def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
+    """The ledger at `path`, or the default one. If there is none yet, an empty one that is removed afterwards."""
+    with TemporaryDirectory() as empty:
+        yield find_ledger(path) or open_ledger(Path(empty, "ledger.db"))
+
+
+def show_dry_run(report: Report, plan: Planned, ledger_path: Path | None, *, as_json: bool) -> None:
+    """Print `report` with the price of the run of this `plan`. Raises `BudgetRefused`."""
+    if not report.problems:
+        with consulted_ledger(ledger_path) as ledger:
+            add_price(report, plan, ledger)
+    show(report, as_json=as_json)
+
+
+def add_price(report: Report, plan: Planned, ledger: Ledger) -> None:
+    """Add to `report` what the run of this `plan` would take of its dataset's budget. Raises `BudgetRefused`."""
+    from dplda.runs.request import quote
+
+    quoted = quote(plan, ledger)
+    report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
+    if quoted.more is None:
+        report.price = f"Dataset {plan.dataset} may spend without limit."
+        return
+    more = f"room for about {quoted.more - 1:,} more like it" if quoted.more > 1 else "no room for another like it"
+    if plan.batch is not None and quoted.dataset.parallel:
+        more += " on this batch"
+    report.price = (
+        f"This run would take {quoted.share:.1%} of the budget of dataset {plan.dataset} "
+        f"({quoted.dataset.grant}), which leaves {more}."
+    )
+
 
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
 _SMALL = 10_000  # units below which the default settings are seldom a good choice

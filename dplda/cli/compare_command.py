@@ -35,8 +35,8 @@ from dplda.cli.options import (
 )
 from dplda.learning.settings import DEFAULTS
 from dplda.model import load
-from dplda.model.model_files import refuse_existing
-from dplda.text.paths import STANDARD_INPUT
+from dplda.model.topic_model import refuse_existing
+from dplda.text.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from dplda.budget import ComparisonLog, Ledger, Quote
@@ -153,7 +153,7 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
 
 
 def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
-    from dplda.runs import public_corpora as public
+    from dplda.runs import grid as public
     from dplda.runs.grid import Grid
     from dplda.runs.series import UNNAMED
 

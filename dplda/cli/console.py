@@ -21,7 +21,7 @@ from rich.text import Text
 from dplda.base.characters import remove_unsafe
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress
-from dplda.model.model_files import write_atomically
+from dplda.model.topic_model import write_atomically
 
 if TYPE_CHECKING:
     from dplda.budget.comparisons import Cell

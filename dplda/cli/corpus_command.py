@@ -116,8 +116,7 @@ def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @json_option
 def sample(directory: Path, kind: str, documents: int | None, seed: int, as_json: bool) -> None:
     """Write a generated corpus of readable documents into DIRECTORY. Nobody wrote it, and it is about nobody."""
-    from dplda.runs.sample import write_sample
-    from dplda.runs.sample_notes import write_notes
+    from dplda.runs.sample import write_notes, write_sample
 
     samples: dict[str, tuple[Callable[..., Path], int]] = {
         "reviews": (write_sample, 20_000),

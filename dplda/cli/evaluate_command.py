@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.budget.events import PrivacyStatement
-from dplda.cli.check_command import look
+from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
-from dplda.cli.dry_runs import show_dry_run
 from dplda.cli.options import (
     GroupedCommand,
     json_option,
@@ -93,7 +92,7 @@ def evaluate(
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
     """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects this text."""
     from dplda.runs.charged_query import warn_of_other_words
-    from dplda.runs.public_corpora import Documents
+    from dplda.runs.grid import Documents
 
     warn_of_other_words(model, source)
     documents = Documents(source, progress, ledger.key)

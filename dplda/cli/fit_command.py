@@ -13,8 +13,8 @@ from click.core import ParameterSource
 from dplda.base.config import CALIBRATIONS, DEVICES, PLACEMENTS
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress
+from dplda.cli.check_command import add_price, consulted_ledger
 from dplda.cli.console import following, print_json, private_notes, say
-from dplda.cli.dry_runs import add_price, consulted_ledger
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
@@ -47,12 +47,12 @@ from dplda.cli.options import (
 )
 from dplda.cli.topics_command import show_topics, topics_json
 from dplda.learning.settings import DEFAULTS, FitSettings
-from dplda.text.word_lists import read_seed_words
+from dplda.text.word_files import read_seed_words
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.budget.events import PrivacyStatement
-    from dplda.budget.grants import Grant
+    from dplda.budget.ledger_records import Grant
     from dplda.model import TopicModel
 
 
@@ -183,8 +183,7 @@ def _dry_run(
     corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
-    from dplda.cli.check_command import examine
-    from dplda.cli.check_report import show
+    from dplda.cli.check_command import examine, show
     from dplda.runs.request import requested
 
     words = public_words(options["vocabulary"], None)

@@ -27,8 +27,7 @@ from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.report_command import report
-from dplda.cli.run_commands import runs, transform
-from dplda.cli.software_command import software
+from dplda.cli.run_commands import runs, software, transform
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
 

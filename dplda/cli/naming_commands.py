@@ -14,7 +14,8 @@ import numpy as np
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, model_folder, open_model
 from dplda.cli.topics_command import show_topics, table_shares, topic_titles, topics_json
-from dplda.model import TopicModel, model_files
+from dplda.model import TopicModel
+from dplda.model import topic_model as model_files
 
 if TYPE_CHECKING:
     from dplda.model.labels import Label, LabelServer

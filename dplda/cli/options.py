@@ -17,7 +17,7 @@ from dplda.cli.console import say
 from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
 from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
-from dplda.text.word_lists import read_word_list
+from dplda.text.word_files import read_word_list
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
@@ -377,13 +377,13 @@ def find_prior(
         if public:
             raise click.UsageError("--public-prior is about --prior, which is not given.")
         return None
-    from dplda.model.model_files import TEXT_FILE
+    from dplda.model.topic_model import TEXT_FILE
     from dplda.runs.priors import public_prior
     from dplda.runs.series import released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
-        from dplda.runs.saved_models import load
+        from dplda.runs.series import load
 
         if "." in name and not place.is_dir():  # the id of a run has none
             raise InputError(f"--prior: there is no file {name}.")
@@ -416,7 +416,7 @@ def find_ledger(path: Path | None) -> Ledger | None:
 
 def model_folder(run: str, ledger_path: Path | None) -> Path:
     """The folder of the model of `run`; raises `InputError` if there is none."""
-    from dplda.runs.saved_models import folder_of
+    from dplda.runs.series import folder_of
 
     return folder_of(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
 
@@ -426,7 +426,7 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
 
     Warns on standard error if it is not private. Raises `InputError` if there is none.
     """
-    from dplda.runs.saved_models import load
+    from dplda.runs.series import load
 
     model = load(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
     if not model.privacy.sound:

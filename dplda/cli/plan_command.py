@@ -23,9 +23,7 @@ from dplda.cli.options import (
 from dplda.learning.settings import FitSettings
 
 if TYPE_CHECKING:
-    from dplda.runs.forecast import Forecast, ForecastInputs
-    from dplda.runs.prior_forecast import PriorForecast
-    from dplda.runs.reference_corpora import ReferenceCorpus
+    from dplda.runs.forecast import Forecast, ForecastInputs, PriorForecast, ReferenceCorpus
 
 _SIGNALS = {  # the unit of each stage's noise and signal
     Stage.VOCABULARY: "documents that contain the rarest word",
@@ -85,8 +83,7 @@ def plan(
             int(vocabulary) if vocabulary.isdecimal() else len(public_words(vocabulary, None) or ())
         )
     settings = FitSettings.of(topics=n_topics, **options)
-    from dplda.runs.forecast import ForecastInputs
-    from dplda.runs.reference_corpora import REFERENCE_CORPORA
+    from dplda.runs.forecast import REFERENCE_CORPORA, ForecastInputs
 
     inputs = ForecastInputs(settings, documents, public_vocabulary)
     forecasts = [(kind, inputs.forecast(kind)) for kind in REFERENCE_CORPORA]
@@ -97,7 +94,7 @@ def plan(
 
 
 def _prior(inputs: ForecastInputs) -> PriorForecast:
-    from dplda.runs.prior_forecast import forecast_prior
+    from dplda.runs.forecast import forecast_prior
 
     if inputs.settings.model.topics == "auto":
         raise click.UsageError("--prior needs a number of topics. Give --topics a number.")
@@ -106,7 +103,7 @@ def _prior(inputs: ForecastInputs) -> PriorForecast:
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
     """The JSON output."""
-    from dplda.runs.required_budget import least_documents, least_epsilon
+    from dplda.runs.forecast import least_documents, least_epsilon
 
     settings, shares = inputs.settings, inputs.shares
     return {
@@ -246,7 +243,7 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
     """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
-    from dplda.runs.required_budget import least_documents, least_epsilon, rounded_up
+    from dplda.runs.forecast import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]

@@ -15,7 +15,7 @@ from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_model
 from dplda.model import TopicModel
-from dplda.model.model_files import refuse_existing
+from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.answers import Question
@@ -168,8 +168,7 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
     """
-    from dplda.runs.saved_models import load_run
-    from dplda.runs.series import before
+    from dplda.runs.series import before, load_run
 
     ledger, parameters = find_ledger(ledger_path), models[0].parameters
     if len(models) > 1 or ledger is None or "series" not in parameters:

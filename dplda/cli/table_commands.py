@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.check_command import first_records, look
+from dplda.cli.check_command import first_records, look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
-from dplda.cli.dry_runs import show_dry_run
 from dplda.cli.options import (
     GroupedCommand,
     json_option,
@@ -29,8 +28,8 @@ from dplda.cli.options import (
 )
 from dplda.cli.topics_command import topic_titles
 from dplda.model.exporters import csv_text
-from dplda.text.paths import STANDARD_INPUT, find_paths
-from dplda.text.word_lists import read_mapping
+from dplda.text.files import STANDARD_INPUT, find_paths
+from dplda.text.word_files import read_mapping
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,9 +37,8 @@ if TYPE_CHECKING:
     from dplda.learning.estimates import Estimates
     from dplda.model import TopicModel
     from dplda.runs.corpus import Corpus
-    from dplda.runs.grouping import Grouping
-    from dplda.runs.misfits import Misfits
     from dplda.runs.released_table import ReleasedTable, Tables
+    from dplda.runs.tabulation import Grouping, Misfits
     from dplda.text.sampling import Sample
 
 _LARGEST = 3  # topics that are shown of each group
@@ -102,8 +100,7 @@ def tabulate(
     command asks.
     """
     from dplda.runs.charged_query import ask
-    from dplda.runs.grouping import groupings
-    from dplda.runs.tabulation import table_plan
+    from dplda.runs.tabulation import groupings, table_plan
 
     out = _output(options)
     simulate_seed(options)  # refused before anything is read
@@ -153,7 +150,7 @@ def _ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
-    from dplda.runs.misfits import misfits
+    from dplda.runs.tabulation import misfits
     from dplda.text.records import group_value
 
     values: list[dict[str, str | None]] = source.first_groups()
@@ -174,7 +171,7 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Show the tables of RUN again: a run of `dplda tabulate`, or the run whose topics they are about."""
-    from dplda.runs.saved_models import load
+    from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
     out, ledger = _output(options), open_ledger(ledger_path)
@@ -196,7 +193,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
 
 def _output(options: dict[str, Any]) -> Path | None:
     """The file of --out or --csv; raises an error if it exists, or has another suffix."""
-    from dplda.model.model_files import refuse_existing
+    from dplda.model.topic_model import refuse_existing
 
     out, csv_file = options["out"], options["csv_file"]
     if out is not None and csv_file is not None:

@@ -16,7 +16,7 @@ from dplda.learning.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
-from dplda.model.model_files import refuse_existing
+from dplda.model.topic_model import refuse_existing
 
 _SHOWN_BATCHES = 6
 

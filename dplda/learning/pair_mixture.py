@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dplda.base.matching import match_topics
-from dplda.learning.guided import Guide
-from dplda.learning.refinement import first_words, posterior
+from dplda.base.distributions import match_topics
+from dplda.learning.refinement import Guide, first_words, posterior
 from dplda.private.statistics.lda_moments import coefficients
 
 _STARTS, _FIRST_STEPS, _STEPS = 10, 30, 70  # random starts, steps of each, and further steps of the likeliest

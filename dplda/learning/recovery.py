@@ -1,7 +1,7 @@
 """From released numbers to topics: word scale, whitening and unwhitening, eigenpairs, prevalence.
 
 Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled is
-decided in `dplda.learning.vocabulary_size`, and how many topics are learned in `dplda.learning.topic_count`.
+decided in `dplda.learning.vocabulary_size`, and how many topics are learned in `dplda.learning.vocabulary_size`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 
 from dplda.base.arrays import to_device, to_numpy
 from dplda.learning.eigenpairs import EigenPairs, robust_power_method
-from dplda.model.released_counts import ReleasedCounts
+from dplda.model.prior_topics import ReleasedCounts
 from dplda.private.curator import WordFrequencies
-from dplda.private.statistics.coordinates import pairings
-from dplda.private.statistics.lda_moments import coefficients
+from dplda.private.statistics.lda_moments import coefficients, pairings
 
 _MANY = 40  # topics, from which on the power method takes most of the time of a fit
 _STARTS = 5  # random starts of the power method per eigenpair and per topic

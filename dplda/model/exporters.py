@@ -14,8 +14,7 @@ import numpy as np
 
 from dplda.base.characters import replace_controls, visible
 from dplda.base.errors import InputError
-from dplda.model.model_files import refuse_existing, write_atomically
-from dplda.model.topic_model import TopicModel
+from dplda.model.topic_model import TopicModel, refuse_existing, write_atomically
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.npy")

@@ -20,7 +20,7 @@ from dplda.base.characters import remove_unsafe
 from dplda.base.errors import InputError
 from dplda.model.topic_groups import GROUP_LABELS, merged_words
 from dplda.model.topic_model import TopicModel
-from dplda.text.word_lists import read_mapping
+from dplda.text.word_files import read_mapping
 
 _LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
 _ASKED_WORDS = 15  # words of a topic that a server is told

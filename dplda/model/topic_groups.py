@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import InputError
-from dplda.base.matching import match_topics
 from dplda.model.topic_model import TopicModel
 
 GROUP_LABELS = "group_labels"  # the parameter of a model that holds the names of groups of its topics

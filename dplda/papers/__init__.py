@@ -15,12 +15,12 @@ from dplda.base.lazy import lazy
 if TYPE_CHECKING:
     from dplda.learning.eigenpairs import (
         EigenPairs,
+        Implicit,
         noisy_tensor_power_method,
         private_tensor_power_method,
         robust_power_method,
         simultaneous_power_method,
     )
-    from dplda.learning.implicit import Implicit
     from dplda.learning.power_method import Subspace, noisy_power_method, random_basis, streaming_power_method
     from dplda.papers.adaptive import adaptive_power_iteration, clipped_power_iteration
     from dplda.papers.low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method

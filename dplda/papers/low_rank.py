@@ -16,26 +16,25 @@ import numpy as np
 from dplda.base.arrays import Array, like, namespace, standard_normal
 from dplda.base.config import check_choice
 from dplda.budget.events import PURE, Event
-from dplda.learning.arguments import (
-    checked_product,
-    checked_start,
-    multiplier,
-    require_change,
-    require_counts,
-    require_up_to,
-)
-from dplda.learning.calibration import (
+from dplda.learning.power_method import (
     ENTRY,
     NEIGHBOURS,
     ROW,
     ROWS,
+    Subspace,
     calibrated_event,
+    checked_product,
+    checked_start,
     gaussian_event,
     l1_sensitivity,
     l2_sensitivity,
+    multiplier,
+    noisy_power_method,
+    require_change,
+    require_counts,
+    require_up_to,
     total_mu,
 )
-from dplda.learning.power_method import Subspace, noisy_power_method
 from dplda.papers.adaptive import unit_rows
 
 
@@ -83,7 +82,7 @@ def private_power_method(
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
-    (`dplda.learning.calibration`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
+    (`dplda.learning.power_method`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
     deviation is the exact multiplier of `rounds` queries times the l2 sensitivity at the last X, which is already
     released. With delta 0, G is Laplace with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled
     by max |X_ij| as in Figure 3. Otherwise it is scaled by the two largest rows of X, which gives no more noise.

@@ -9,10 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.arrays import Array, floats
-from dplda.learning.arguments import require_counts, require_up_to
-from dplda.learning.eigenpairs import EigenPairs, noisy_tensor_power_method
-from dplda.learning.implicit import Implicit
-from dplda.learning.power_method import SampleStream
+from dplda.learning.eigenpairs import EigenPairs, Implicit, noisy_tensor_power_method
+from dplda.learning.power_method import SampleStream, require_counts, require_up_to
 
 
 def online_power_method(

@@ -23,14 +23,11 @@ from dplda.private import propose_test_release, statistics
 from dplda.private.gate import Gate as Gate
 from dplda.private.gate import Release as Release
 from dplda.private.gate import WordFrequencies as WordFrequencies
-from dplda.private.local_sensitivity import PtrResult
-from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values
-from dplda.private.partition_selection import selection_threshold
+from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
 from dplda.private.passes.passes import Passes
-from dplda.private.propose_test_release import spectral_topics
+from dplda.private.propose_test_release import PtrResult, spectral_topics
 from dplda.private.statistics import NONNEGATIVE, Contribution
-from dplda.private.statistics.clip_histogram import clip_at_quantile, clip_in_range
-from dplda.private.statistics.clipping import BOUND, MASS_SHARE
+from dplda.private.statistics.clipping import BOUND, MASS_SHARE, clip_at_quantile, clip_in_range
 from dplda.private.statistics.exact_moments import ExactMoments
 from dplda.private.statistics.word_votes import MOST_WORDS
 from dplda.private.store.attributes import Attribute, TableRows

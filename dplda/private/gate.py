@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dplda.private.local_sensitivity import PtrResult
+from dplda.private.propose_test_release import PtrResult
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import MASS_SHARE
 

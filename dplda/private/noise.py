@@ -1,6 +1,9 @@
 """Noise: exact discrete Gaussians (OpenDP), seeded noise for simulations, and noisy values with bounds.
 
 See docs/privacy.md, section 5 and rule 9.
+
+
+Partition selection: the threshold above which a word of documents may be released (docs/privacy.md, T7').
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
 
@@ -17,7 +21,7 @@ from opendp.domains import atom_domain, map_domain, vector_domain
 from opendp.measurements import make_gaussian, make_gaussian_threshold
 from opendp.metrics import absolute_distance, l02inf_distance, l2_distance
 from opendp.mod import enable_features
-from scipy.special import ndtri
+from scipy.special import log_ndtr, ndtri
 
 from dplda.base.errors import GateError
 from dplda.base.threads import chunks, run_ranges
@@ -192,3 +196,33 @@ def release_values(
     scale = lattice_scale(event.noise_multiplier or 0.0, BOUND + math.ceil(math.sqrt(integers.size)))
     noisy = add(integers, noise.gaussian(scale, integers.size).reshape(integers.shape))
     return NoisyValues(noisy * step, step, scale, event.delta)
+
+
+@lru_cache(maxsize=16)
+def selection_threshold(scale: float, delta: float, most_words: int) -> int:
+    """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
+
+    A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B = `BOUND`.
+    The probability that one of these words is released is largest if one word has a share y of the squared norm, thus
+    the weight sqrt(y) B, and all others have equal weights (T7'). Bisection finds the least threshold at which this
+    probability is at most `delta` for every y in [0, 1]. T7' holds for thresholds of at least 2 B. The discrete
+    Gaussian of parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
+    """
+    low, high = 0.0, 2.0 * BOUND + 40.0 * scale
+    while high - low > max(1.0, 1e-9 * high):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _leak(middle, scale, most_words) > delta else (low, middle)
+    return max(math.ceil(high), 2 * BOUND) + 2
+
+
+def _leak(threshold: float, scale: float, most_words: int) -> float:
+    """An upper bound on the probability that a word that only one unit contains is released (T7').
+
+    The bound holds for every share y in [0, 1] of the unit's squared norm that one word has. A grid divides [0, 1] into
+    cells [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other
+    words is taken at y, since it falls with y.
+    """
+    y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
+    one = log_ndtr((threshold - BOUND * np.sqrt(y[1:])) / scale)
+    others = log_ndtr((threshold - BOUND * np.sqrt((1 - y[:-1]) / max(most_words - 1, 1))) / scale)
+    return float(-np.expm1((one + (most_words - 1) * others).min()))

@@ -11,8 +11,7 @@ from dplda.base.config import NO_NOISE, SOUND
 from dplda.budget import Status
 from dplda.budget.comparisons import Comparison, ComparisonKind, Outcome
 from dplda.budget.events import Stage
-from dplda.report.charts import COLOURS, SOFT, Chart, log_axis
-from dplda.report.pictures import Bar, Bars, Picture, Table, number, shown
+from dplda.report.pictures import COLOURS, SOFT, Bar, Bars, Chart, Picture, Table, log_axis, number, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

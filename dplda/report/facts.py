@@ -20,7 +20,8 @@ from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
 from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
-from dplda.report import attack_bounds, promise
+from dplda.report import promise
+from dplda.report import promise as attack_bounds
 from dplda.report.pictures import number, percent, shown
 from dplda.report.promise import AllRuns, Unit, unit_of
 

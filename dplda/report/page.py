@@ -19,20 +19,13 @@ from dplda.base.errors import InputError
 from dplda.base.software import described, recorded
 from dplda.budget.comparisons import Cell, Comparison
 from dplda.budget.events import PrivacyStatement, at_least
-from dplda.budget.grants import Basis
+from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
-from dplda.model.model_files import write_atomically
 from dplda.model.topic_groups import GROUP_LABELS
-from dplda.report import (
-    attack_bounds,
-    comparison_of_runs,
-    comparison_pictures,
-    promise,
-    run_pictures,
-    summary,
-    table_pictures,
-)
+from dplda.model.topic_model import write_atomically
+from dplda.report import comparison_of_runs, comparison_pictures, promise, run_pictures, summary, table_pictures
+from dplda.report import promise as attack_bounds
 from dplda.report.comparison_pictures import Method
 from dplda.report.facts import TITLES, Facts
 from dplda.report.pictures import Table, number, percent, shown

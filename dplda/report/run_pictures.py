@@ -13,10 +13,25 @@ from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.labels import group_labels
 from dplda.model.topic_groups import TopicTree, hellinger, topic_tree
-from dplda.report.attack_bounds import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
-from dplda.report.charts import BLUE, ORANGE, RED, SOFT, Chart, log_axis
-from dplda.report.pictures import Bar, Bars, Picture, Table, Tree, TreeRow, number, percent, shown, with_interval
-from dplda.report.promise import unit_of
+from dplda.report.pictures import (
+    BLUE,
+    ORANGE,
+    RED,
+    SOFT,
+    Bar,
+    Bars,
+    Chart,
+    Picture,
+    Table,
+    Tree,
+    TreeRow,
+    log_axis,
+    number,
+    percent,
+    shown,
+    with_interval,
+)
+from dplda.report.promise import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares, unit_of
 from dplda.report.wording import ShownTopics
 
 if TYPE_CHECKING:

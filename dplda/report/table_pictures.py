@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
 from dplda.private.store.attributes import OTHER
-from dplda.report.charts import COLOURS, Chart
-from dplda.report.pictures import Cell, Heat, Picture, Table, percent, shortened, shown, with_interval
+from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables
 

@@ -14,7 +14,7 @@ from dplda.base.config import ExecutionSettings, PrivacySettings
 from dplda.base.errors import DpldaWarning, InputError
 from dplda.base.progress import Progress
 from dplda.budget import Ledger, new_name
-from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Event
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel

@@ -17,8 +17,6 @@ from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress
 from dplda.learning.synthetic import synthetic
 from dplda.private.store.count_store import CountStore, is_partial, is_store
-from dplda.private.store.from_matrix import store_from_matrix
-from dplda.private.store.partial_store import Notice, silent
 from dplda.private.store.preparation import (
     ById,
     InMemory,
@@ -28,14 +26,15 @@ from dplda.private.store.preparation import (
     cache_root,
     check_tokenization,
     documents_by_id,
+    store_from_matrix,
 )
-from dplda.text.columns import ReadOptions
+from dplda.private.store.writer import Notice, silent
+from dplda.text.files import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.text.formats import default_name, open_source
-from dplda.text.in_memory import table_source, texts_source
-from dplda.text.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
-from dplda.text.records import DOCUMENT, Defect, TextSource
-from dplda.text.word_lists import read_word_list
+from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextSource
+from dplda.text.tables import table_source, texts_source
+from dplda.text.word_files import read_word_list
 from dplda.text.wordlists import names
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from dplda.base.errors import InputError
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import PrivacyStatement, Stage, clip_of
-from dplda.learning.coherence import Coherence, PairCounts, estimated, first_words
+from dplda.learning.coherence import Coherence, CompletedHalves, PairCounts, Prediction, estimated, first_words
 from dplda.learning.estimates import records
-from dplda.learning.prediction import CompletedHalves, Prediction
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private.curator import Curator
-from dplda.private.statistics.document_completion import COMPLETION_CLIP, DOCUMENT_COMPLETION
+from dplda.private.statistics.expected_counts import COMPLETION_CLIP, DOCUMENT_COMPLETION
 from dplda.private.statistics.word_pairs import (
     FIRST,
     PAIR_TOTALS,

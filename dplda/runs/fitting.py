@@ -15,13 +15,11 @@ from dplda.base.progress import Progress
 from dplda.budget import Ledger, new_name
 from dplda.learning.settings import DEFAULTS
 from dplda.learning.verdicts import NOISE
-from dplda.model.model_files import release_space, reserve_space
 from dplda.model.prior_topics import PriorTopics
-from dplda.model.topic_model import TopicModel
+from dplda.model.topic_model import TopicModel, release_space, reserve_space
 from dplda.runs.corpus import Corpus
 from dplda.runs.recording import ChargedRun, charged_run, statement
-from dplda.runs.request import Request, requested
-from dplda.runs.run_words import find_words
+from dplda.runs.request import Request, find_words, requested
 from dplda.runs.series import numbered
 
 

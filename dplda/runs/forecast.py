@@ -1,4 +1,11 @@
-"""Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
+"""Public constants of two reference corpora, which replace measurements of a private corpus.
+
+Measured once on two public corpora in English, with one document per unit and without stop words: 100,000 film reviews
+(IMDB) and the 18,847 posts of 20 newsgroups. The two corpora's word frequencies and document lengths differ by at most
+a tenth. The topics of the film reviews are close together, those of the newsgroups far apart.
+
+
+Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
 
 The noise of a stage is its noise multiplier times its clipping threshold. Both are as in a fit: the threshold is a
 quantile of the norms of the documents' contributions. These norms are nearly log-normal.
@@ -16,36 +23,95 @@ refine      The norm of the document's scaled expected counts.
 Noise rotates the directions of a block. With noise of spectral norm n, the block captures the share v^2 / (v^2 + n^2)
 of an eigenvalue v. Supported topics are counted as in a fit, on simulated cores: diagonal matrices of the captured
 eigenvalues, plus noise from a public seed.
+
+The least budget or number of documents that a run needs, and the check that ends a run on too few documents.
+
+Forecasts of runs with prior topics, from public numbers alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dplda.base.config import MINIMUM_LENGTH, Range
-from dplda.budget.accountant import cost
-from dplda.budget.budget_plan import calibrate
+from dplda.base.config import MINIMUM_LENGTH, RANGES, Range
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.accountant import calibrate, cost
 from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
 from dplda.learning.placements import default, from_pairs
 from dplda.learning.placements.stages import LOW_QUANTILE, clip_quantile
 from dplda.learning.recovery import word_scale
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import most_topics, noise_level
-from dplda.learning.vocabulary_size import chosen_words_needed, frequency_limit, most_paired_words, most_words
+from dplda.learning.vocabulary_size import (
+    chosen_words_needed,
+    frequency_limit,
+    most_paired_words,
+    most_topics,
+    most_words,
+    noise_level,
+    run_mu,
+)
 from dplda.private.curator import WordFrequencies
-from dplda.private.partition_selection import selection_threshold
+from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE, SIGNED
 from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.expected_counts import MOST_GAIN
 from dplda.private.statistics.lda_moments import coefficients
 from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.runs import reference_corpora
-from dplda.runs.reference_corpora import ReferenceCorpus
+
+# The share of documents that contain the word of each rank; the last is extrapolated.
+_RANKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 300, 1000, 3000, 10_000, 1_000_000)
+_HELD = (0.62, 0.58, 0.51, 0.40, 0.25, 0.18, 0.137, 0.108, 0.076, 0.039, 0.016, 0.0053, 0.0011, 2e-6)
+
+PICKED = 65.0  # distinct words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
+VOTE = 0.095  # mean vote for a word by a document that contains it
+LENGTH = 0.7  # effective document length in the moments, 1 / mean(1 / length), divided by its distinct words
+WORD_ENERGY = 0.8  # mean over the words of a document of (count times the share of it assigned to one topic)^2
+_DECAY = 0.5  # eigenvalue j of the scaled second moment, orthogonal to the mean direction, is proportional to j^-_DECAY
+TOP_WORD = 0.01  # probability of a word near the top of its topic
+
+# Standard deviations of the logarithms of the units' norms, which are nearly normal.
+SPREADS: dict[str, float] = {
+    Stage.MEAN: 0.3,
+    Stage.SUBSPACE: 0.65,
+    Stage.CORE: 0.5,
+    Stage.TENSOR: 1.1,
+    Stage.REFINE: 0.45,
+}
+
+
+@dataclass(frozen=True)
+class ReferenceCorpus:
+    """A kind of corpus: its name, an example, and its `eigenvalue`.
+
+    `eigenvalue` is the first eigenvalue of the corpus's scaled second moment orthogonal to the mean direction.
+    """
+
+    name: str
+    example: str
+    eigenvalue: float
+
+    def eigenvalues(self, count: int) -> np.ndarray:
+        """The first `count` eigenvalues orthogonal to the mean direction without noise, (count,), descending."""
+        return np.asarray(self.eigenvalue * np.arange(1, count + 1) ** -_DECAY)
+
+
+ONE_SUBJECT = ReferenceCorpus("one subject", "film reviews", 0.12)
+MANY_SUBJECTS = ReferenceCorpus("many subjects", "newsgroups", 0.28)
+REFERENCE_CORPORA = (ONE_SUBJECT, MANY_SUBJECTS)
+
+
+def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
+    """Document frequencies of the `words` most frequent words, descending, without those below `least`."""
+    ranks = np.arange(1, words + 1)
+    shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
+    return np.asarray(shares[shares >= least])
+
 
 DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
@@ -144,7 +210,7 @@ class _Noise:
         The clip factor of a document is min(1, threshold / norm). The threshold is the `quantile` of log-normal norms
         with this `median`. The norms have grown by the factor `growth` since the threshold was chosen.
         """
-        spread = reference_corpora.SPREADS[stage]
+        spread = SPREADS[stage]
         clip = median * math.exp(spread * ndtri(quantile))
         position = math.log(clip / (growth * median)) / spread
         kept = ndtr(position) + clip / (growth * median) * math.exp(spread**2 / 2) * ndtr(-position - spread)
@@ -178,7 +244,7 @@ class _Text:
         held = float(words.frequencies.sum())
         proportions = words.frequencies / held
         energy = word_scale(words) ** 2 * proportions
-        length = max(reference_corpora.LENGTH * held, MINIMUM_LENGTH)
+        length = max(LENGTH * held, MINIMUM_LENGTH)
         return cls(proportions, held, length, float(energy @ proportions), float(energy.mean()))
 
 
@@ -225,18 +291,18 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
-    wanted = _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings)
+    wanted = _limited(word_frequencies(most + _FREQUENT), inputs.settings)
     if inputs.public_vocabulary:
-        kept, picked, needed = wanted, max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
+        kept, picked, needed = wanted, max(LENGTH * float(wanted.sum()), 1.0), std
     else:
-        picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
-        least = needed / (reference_corpora.VOTE * noise.documents)
-        kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
+        picked, needed = PICKED, _threshold(noise, failure)
+        least = needed / (VOTE * noise.documents)
+        kept = _limited(word_frequencies(most + _FREQUENT, least), inputs.settings)
     pairs = from_pairs.applies(noise.documents, WordFrequencies((), kept, std), inputs.settings)
     limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
     words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
-    return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal), pairs
+    return words, StageForecast(stage, noise.multipliers[stage], needed / VOTE, signal), pairs
 
 
 def _threshold(noise: _Noise, failure: float) -> float:
@@ -254,7 +320,7 @@ def units_needed(statement: PrivacyStatement) -> float | None:
     if event is None or event.noise_multiplier is None:
         return None
     noise = _Noise(1, {Stage.VOCABULARY: event.noise_multiplier}, statement.adjacency == "replace")
-    return _threshold(noise, event.delta) / reference_corpora.VOTE
+    return _threshold(noise, event.delta) / VOTE
 
 
 def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:
@@ -301,7 +367,7 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
 def _core_noise(noise: _Noise, text: _Text, captured: np.ndarray, quantile: float) -> float:
     """Standard deviation of the noise on the diagonal of the core, whose norms are clipped at `quantile`."""
     mean = text.mean + captured.sum() + len(captured) * text.flat / text.length
-    median = mean * math.exp(-(reference_corpora.SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
+    median = mean * math.exp(-(SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
     return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
 
 
@@ -326,9 +392,7 @@ def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) 
     """
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
-    median = square**1.5 * math.exp(
-        -(reference_corpora.SPREADS[Stage.TENSOR] ** 2) / 3
-    )  # median of the cube of a log-normal length
+    median = square**1.5 * math.exp(-(SPREADS[Stage.TENSOR] ** 2) / 3)  # median of the cube of a log-normal length
     quantile = clip_quantile(float(values[-1]), level)
     return _CUBIC * math.sqrt(len(values)) * noise.of_mean(Stage.TENSOR, median, quantile, SIGNED)
 
@@ -344,12 +408,10 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     Words are scaled by their frequency to the power -`power`.
     """
     scale = (text.proportions + 1e-5) ** -power
-    median = math.sqrt(
-        reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
-    )
+    median = math.sqrt(WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2))
     std, mass = noise.clipped(Stage.REFINE, median, default.REFINE_QUANTILE, NONNEGATIVE)
-    top = (reference_corpora.TOP_WORD / k + 1e-5) ** -power / scale.mean()
-    return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k
+    top = (TOP_WORD / k + 1e-5) ** -power / scale.mean()
+    return float(std / top), TOP_WORD * mass * text.held / k
 
 
 def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
@@ -361,3 +423,163 @@ def enough_words(settings: FitSettings, events: Sequence[Event], documents: int)
 
 def _multipliers(events: Sequence[Event]) -> dict[str, float]:
     return {event.stage: event.noise_multiplier or 0.0 for event in events}
+
+
+# A run continues if 1.5 times the size's upper limit (+2 deviations) would be enough.
+_LENIENCY, _DEVIATIONS = 1.5, 2.0
+# Least documents * mu: below it, topics are noise, and no prior passes its test (docs/design-log.md).
+_LEAST_SIGNAL, _LEAST_FOR_PRIOR = 150.0, 60.0
+_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
+
+
+def require_documents(
+    settings: FitSettings, events: Sequence[Event], documents: float, unit: str, *, of_prior: bool = False
+) -> None:
+    """Raise `UnsupportedByData` if the corpus is surely too small to tell anything.
+
+    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
+    (`documents` + 2 standard deviations of their noise) documents times the run's mu are less than a constant or,
+    unless words are public, are expected to give fewer words than the topics need. With `of_prior`, the run may still
+    choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
+    and on public numbers alone.
+    """
+    words_known = of_prior or settings.vocabulary.words is not None
+    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_SIGNAL
+
+    def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
+        stand_out = number * run_mu(settings) >= least
+        return stand_out and (words_known or enough_words(settings, events, number))
+
+    if enough(settings, events, _most(documents, events)):
+        return
+
+    def by_budget(epsilon: float) -> bool:
+        scaled = _scaled(events, settings, epsilon)
+        return enough(_at(settings, epsilon), scaled, _most(documents, scaled))
+
+    counted = "documents" if unit == "document" else f"different values of {unit}"
+    budget, number = (
+        _least(by_budget, RANGES["epsilon"]),
+        _least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS),
+    )
+    signal = _most(documents, events) * run_mu(settings)
+    fewer_words = not words_known and signal >= _LEAST_SIGNAL
+    ways = {
+        f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
+        f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
+        "a public word list (--vocabulary)": fewer_words,
+        "public text about the same things (--prior)": not of_prior and signal >= _LEAST_FOR_PRIOR,
+        "fewer topics": fewer_words,
+    }
+    listed = "" if settings.vocabulary.words is None else " with words of the word list"
+    raise UnsupportedByData(
+        f"the corpus has about {max(0, round(documents)):,} {counted}{listed} (noisy, standard deviation "
+        f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
+        f"{_purpose(settings, of_prior=of_prior)}. Any one of these may be enough: "
+        f"{'; '.join(way for way, helps in ways.items() if helps)}."
+    )
+
+
+def _most(documents: float, events: Sequence[Event]) -> int:
+    """The largest number of units with which a run of `events` that releases the size `documents` is credited."""
+    return max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * _size_std(events))))
+
+
+def _size_std(events: Sequence[Event]) -> float:
+    (size,) = (event for event in events if event.stage == Stage.SIZE)
+    return size.noise_multiplier or 0.0
+
+
+def _purpose(settings: FitSettings, *, of_prior: bool) -> str:
+    """What a run cannot do with too few documents."""
+    if of_prior:
+        return "tell whether they are about the topics of the prior"
+    if settings.vocabulary.words is not None:
+        return "learn topics from them"
+    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
+    limit = settings.vocabulary.max_document_frequency
+    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
+    return f"choose the words{limited} for {topics} privately"
+
+
+def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
+    """The least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
+
+    Multipliers are inversely proportional to the total GDP parameter, so one calibration serves all budgets.
+    """
+    settings, events = inputs.settings, inputs.events
+
+    def supports(epsilon: float) -> bool:
+        changed = replace(inputs, settings=_at(settings, epsilon))
+        return forecast_with(changed, kind, _scaled(events, settings, epsilon)).supported >= inputs.most_topics
+
+    return _least(supports, RANGES["epsilon"])
+
+
+def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None:
+    """The least number of documents at which a corpus of `kind` supports all requested topics, or None."""
+    events = inputs.events
+
+    def supports(documents: float) -> bool:
+        changed = replace(inputs, documents=math.ceil(documents))
+        return forecast_with(changed, kind, events).supported >= inputs.most_topics
+
+    least = _least(supports, DOCUMENTS)
+    return None if least is None else math.ceil(least)
+
+
+def rounded_up(value: float) -> str:
+    """`value` rounded up to two significant digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
+
+
+def _at(settings: FitSettings, epsilon: float) -> FitSettings:
+    return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
+
+
+def _scaled(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
+    """The `events` of a run with these settings, as they would be at another `epsilon`."""
+    factor = run_mu(settings) / run_mu(_at(settings, epsilon))
+    return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
+
+
+def _least(holds: Callable[[float], bool], within: Range) -> float | None:
+    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
+    low, high = within.low, within.high
+    if not holds(high):
+        return None
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+_STANDS_OUT = 3.0  # standard deviations above 0 from which on a sum stands out from its noise
+_GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/design-log.md)
+_PRIOR_DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly always
+
+
+@dataclass(frozen=True)
+class PriorForecast:
+    """The expected result if the prior explains the documents.
+
+    `least_share` is the least share of the text with which a topic stands out from the noise. `least_documents` is the
+    least number of documents with which the test of the prior succeeds nearly always.
+    """
+
+    least_share: float
+    least_documents: int
+
+
+def forecast_prior(settings: FitSettings, documents: int, *, public_vocabulary: bool) -> PriorForecast:
+    """The forecast for a run over `documents` with a prior."""
+    shares = default.shares(public_vocabulary, settings.model.topics, with_prior=True)
+    events = calibrate(shares, settings.privacy.epsilon, settings.privacy.delta)
+    replace = settings.privacy.adjacency == "replace"
+    sums = [event for event in events if event.stage in (Stage.START, Stage.REFINE)]
+    precision = sum((event.noise_multiplier or math.inf) ** -2 for event in sums)
+    std = precision**-0.5 * (NONNEGATIVE if replace else 1.0)
+    (test,) = (event for event in events if event.stage == Stage.PRIOR_GAIN)
+    noise = (test.noise_multiplier or 0.0) * MOST_GAIN * (SIGNED if replace else 1.0)
+    return PriorForecast(min(1.0, _STANDS_OUT * std / documents), math.ceil(_PRIOR_DEVIATIONS * noise / _GAIN))

@@ -1,4 +1,11 @@
-"""A grid of runs on one corpus: fits and records every cell (one run); measures models of a public corpus.
+"""Quality of topics: coherence, diversity, and error against known topics.
+
+The measures are exact, so they are for public corpora only.
+
+
+Synthetic corpora with known topics, corpora declared public, and measures of models on them.
+
+A grid of runs on one corpus: fits and records every cell (one run); measures models of a public corpus.
 
 Runs on a synthetic corpus (with known topics) or a public one draw simulated noise, are not recorded as runs and cost
 nothing. Runs on a private corpus draw exact noise and are charged, and nothing is measured.
@@ -7,24 +14,198 @@ nothing. Runs on a private corpus draw exact noise and are charged, and nothing 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from dplda.base.config import CALIBRATIONS, NO_NOISE, PLACEMENTS, RANGES, Range, check_choice
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from dplda.base.config import CALIBRATIONS, MINIMUM_LENGTH, NO_NOISE, PLACEMENTS, PUBLISHED, RANGES, Range, check_choice
+from dplda.base.distributions import on_words
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.base.progress import Progress
+from dplda.base.progress import NoProgress, Progress
 from dplda.budget import ComparisonLog, Ledger, Quote, Status
 from dplda.budget.comparisons import Cell, Comparison, ComparisonKind, Outcome
-from dplda.budget.integrity import canonical
+from dplda.budget.events import EXACT, Event, Stage
+from dplda.budget.schema import canonical
+from dplda.budget.sketches import Fingerprint
+from dplda.learning.coherence import CompletedHalves, c_v
+from dplda.learning.placements import published as error_bounds
 from dplda.learning.placements import registry
+from dplda.learning.placements.published import Quantities
 from dplda.learning.settings import FitSettings
-from dplda.runs.corpus import Corpus
+from dplda.model.inference import counts_for
+from dplda.model.topic_model import TopicModel
+from dplda.private.exact_gate import ExactGate
+from dplda.private.noise import ExactNoise
+from dplda.private.passes.passes import LocalPasses
+from dplda.private.statistics.expected_counts import COMPLETION_CLIP
+from dplda.private.store.fingerprint import fingerprint
+from dplda.runs.corpus import Corpus, synthetic
 from dplda.runs.fitting import fit
-from dplda.runs.public_corpora import Judge
 from dplda.runs.request import Request
+
+_FloatArray = npt.NDArray[np.float64]
+_LARGEST_L1 = 2.0  # l1 distance of two topics without a common word
+
+
+def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
+    """Coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,); see `pair_npmi`."""
+    return np.asarray(pair_npmi(topics, counts, top).mean(axis=1))
+
+
+def pair_npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
+    """NPMI of pairs of each topic's `top` words by co-occurrence in documents, (n_topics, n_pairs).
+
+    `counts` is (n_documents, n_words). NPMI (Bouma 2009) is -1 for a pair that never occurs together; a pair that is in
+    all documents counts 0.
+    """
+    present = (sparse.csc_matrix(counts) > 0).astype(np.float64)
+    frequency = np.asarray(present.sum(axis=0)).ravel() / present.shape[0]
+    scores = []
+    for row in topics:
+        words = np.argsort(-row, kind="stable")[:top]
+        joint = (present[:, words].T @ present[:, words]).toarray() / present.shape[0]
+        a, b = np.triu_indices(len(words), 1)
+        expected = frequency[words[a]] * frequency[words[b]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.log(joint[a, b] / expected) / -np.log(joint[a, b])
+        score[joint[a, b] == 1] = 0.0
+        scores.append(np.where(joint[a, b] > 0, score, -1.0))
+    return np.array(scores)
+
+
+def diversity(topics: _FloatArray, top: int = 10) -> float:
+    """Share of distinct words among the `top` words of all `topics` (n_topics, n_words)."""
+    words = np.argsort(-topics, axis=1, kind="stable")[:, :top]
+    return len(np.unique(words)) / words.size
+
+
+def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
+    """l1 distance (n_topics,) of each known topic in `planted` (n_topics, n_words) to its match in `found`.
+
+    Topics are matched one to one. If fewer topics were found, the known topics without a match have the largest
+    distance, 2.
+    """
+    distance = np.abs(planted[:, None] - found[None]).sum(axis=2)
+    rows, columns = linear_sum_assignment(distance)
+    errors = np.full(len(planted), _LARGEST_L1)
+    errors[rows] = distance[rows, columns]
+    return errors
+
+
+_Measured = dict[str, Any]  # fields of `Outcome` by name
+
+
+class Judge(Protocol):
+    """Identifies a public corpus and measures models of it."""
+
+    kind: ComparisonKind
+
+    def identity(self, key: bytes) -> Fingerprint:
+        """The documents' fingerprint under the ledger's `key`."""
+
+    def measure(self, model: TopicModel) -> _Measured:
+        """Quality of the topics of `model`."""
+
+
+class Documents:
+    """Measures models against the documents of `corpus`, which its owner declared public; reads them immediately.
+
+    `key` is the key of the ledger in which the documents will be looked up, if it is known.
+    """
+
+    kind = ComparisonKind.PUBLIC
+
+    def __init__(self, corpus: Corpus, progress: Progress, key: bytes | None = None) -> None:
+        self._store = corpus.open(progress, key=key)
+
+    def identity(self, key: bytes) -> Fingerprint:
+        """See `Judge`."""
+        return fingerprint(self._store, key)
+
+    def measure(self, model: TopicModel) -> _Measured:
+        """NPMI@10, and the share of distinct words among the topics' top ten words."""
+        counts = counts_for(model.vocabulary, self._store)[0]
+        return {
+            "coherence": float(npmi(model.topics, counts).mean()),
+            "diversity": diversity(model.topics),
+        }
+
+    def evaluate(self, model: TopicModel) -> dict[str, Any]:
+        """Coherence, perplexity and gain of the topics of `model` in the documents, all exact.
+
+        ``coherence`` (n_topics,) is NPMI@10 of each topic, and ``c_v`` the mean over `TopicModel.listed_topics`.
+        `dplda.learning.coherence.Prediction` explains ``perplexity`` and ``gain``.
+        """
+        counts = counts_for(model.vocabulary, self._store)[0]
+        eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
+        if not eligible.shape[0]:
+            raise InputError("no document has three words of the topics' vocabulary. Is CORPUS in the same language?")
+        pairs = pair_npmi(model.topics, eligible)
+        event, halves = Event(stage=Stage.PREDICTION, mechanism=EXACT), CompletedHalves(model)
+        gate = ExactGate(LocalPasses(self._store), [event], lambda charged: None, ExactNoise())
+        gate.use_words(model.vocabulary)
+        prediction = halves.prediction(gate.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
+        return {
+            "coherence": pairs.mean(axis=1),
+            "c_v": float(c_v(pairs[model.listed_topics]).mean()),
+            "perplexity": prediction.perplexity.value,
+            "gain": prediction.gain.value,
+        }
+
+
+class Truth:
+    """Measures models against known topics (n_topics, n_words) over `words`; `corpus` was drawn from these topics."""
+
+    kind = ComparisonKind.PLANTED
+
+    def __init__(
+        self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str], quantities: Quantities
+    ) -> None:
+        self._documents = Documents(corpus, NoProgress())
+        self._topics = topics
+        self._words = words
+        self._quantities = quantities
+
+    def identity(self, key: bytes) -> Fingerprint:
+        """See `Judge`."""
+        return self._documents.identity(key)
+
+    def measure(self, model: TopicModel) -> _Measured:
+        """The mean matched l1 error, and the bound of `error_bounds` if it applies to this run."""
+        topics = on_words(model.topics, model.vocabulary, self._words)
+        return {"error": float(matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
+
+    def _bound(self, model: TopicModel) -> float | None:
+        """`error_bounds.bound` on a topic's error; it holds for published noise and the true number of topics."""
+        run = model.parameters
+        if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
+            return None
+        bound = error_bounds.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
+        return bound if math.isfinite(bound) else None
+
+
+def planted(
+    n_documents: int, n_words: int, n_topics: int, mean_length: float, alpha0: float, seed: int
+) -> tuple[Corpus, Truth]:
+    """Return a synthetic corpus with known topics over public words, and its judge.
+
+    Raises `InputError` for sizes out of range.
+    """
+    counts, topics, _ = synthetic(n_documents, n_words, n_topics, alpha0=alpha0, mean_length=mean_length, seed=seed)
+    words = [f"w{i}" for i in range(n_words)]
+    name = f"planted-{n_documents}x{n_words}x{n_topics}"
+    corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
+    quantities = error_bounds.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    return corpus, Truth(corpus, topics, words, quantities)
+
 
 _REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 

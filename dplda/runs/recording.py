@@ -22,8 +22,7 @@ from dplda.budget.sketches import Fingerprint
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
-from dplda.private.passes.compilation import compiling
-from dplda.private.passes.engines import is_local, running_engine
+from dplda.private.passes.engines import compiling, is_local, running_engine
 from dplda.private.statistics import Statistic
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.preparation import ById

@@ -32,7 +32,7 @@ from scipy.special import ndtri
 from dplda.base.errors import InputError
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
-from dplda.private.statistics.topic_proportions import COUNT_SHARE
+from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.store.attributes import PERIODS
 
 _UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this

@@ -1,30 +1,186 @@
-"""`tabulate`: charges one event for each table of topics by groups, and releases it (docs/privacy.md, T10)."""
+"""Parsing of ``--by``, by which tables are grouped, and of the public lists of groups.
+
+How many values of a column would be in no group of a table.
+
+The answer is exact and not private: it is for the person who owns the documents. It names columns and no value.
+
+`tabulate`: charges one event for each table of topics by groups, and releases it (docs/privacy.md, T10).
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import Any, Unpack
 
 import numpy as np
 
+from dplda.base.characters import is_name
 from dplda.base.errors import DpldaError, InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private.curator import Curator
-from dplda.private.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
-from dplda.private.store.attributes import Axis, TableRows
+from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
+from dplda.private.store.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.runs.charged_query import Asked, QuestionPlan, ask
 from dplda.runs.corpus import Corpus
-from dplda.runs.grouping import MOST_CELLS, Grouping, groupings
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
-from dplda.text.records import DOCUMENT
+from dplda.text.records import DOCUMENT, group_value
+
+_PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
+MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
+_MOST_DAYS = 100_000
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """An attribute with its public groups; None if they are to be found privately."""
+
+    attribute: Attribute
+    groups: tuple[str, ...] | None
+
+
+def groupings(
+    by: str | Sequence[str],
+    public: Mapping[str, Sequence[object]],
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    zone: str = "UTC",
+) -> tuple[tuple[Grouping, ...], ...]:
+    """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
+
+    An empty `by` is one table of a single row, of all documents.
+
+    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
+    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
+    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
+    `InputError` for anything else.
+    """
+    by = [by] if isinstance(by, str) else by
+    if not all(isinstance(table, str) for table in by):
+        raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
+    first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
+    if (first is None) != (last is None) or (first is not None and last is not None and first > last):
+        raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
+    time_zone(zone)
+    tables = tuple(
+        tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
+    ) or ((),)
+    used = {each.attribute.column for table in tables for each in table}
+    unused = [column for column in public if column not in used]
+    if unused:
+        raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
+    if first is not None and not any(each.attribute.period for table in tables for each in table):
+        raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
+    return tables
+
+
+def _grouping(
+    text: str, public: Mapping[str, Sequence[object]], dates: tuple[date | None, date | None], zone: str
+) -> Grouping:
+    match = _PERIOD.fullmatch(text)
+    if match is None:
+        if not is_name(text) or "(" in text or ")" in text:
+            raise InputError("by must name columns, or periods of them such as month(date).")
+        return Grouping(Attribute(text), _listed(text, public[text]) if text in public else None)
+    period, column = match["period"].lower(), match["column"].strip()
+    if period == BOOLEAN:
+        return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
+    if period not in PERIODS:
+        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
+    attribute = Attribute(column, period, zone)
+    if column in public:
+        return Grouping(attribute, _listed(column, public[column]))
+    first, last = dates
+    return Grouping(attribute, None if first is None or last is None else _periods(period, first, last))
+
+
+def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise InputError(f"the groups of {column!r} must be a list of its values.")
+    if any(isinstance(value, bool) for value in values):
+        raise InputError(f"the groups of {column!r} are truth values: group by bool({column}), without a list.")
+    names = [group_value(value) for value in values]
+    for value, name in zip(values, names, strict=True):
+        if name is None or name == OTHER:
+            reserved = f" {OTHER!r} is the name of the row of all others." if name == OTHER else ""
+            raise InputError(f"{value!r} cannot be a group of {column!r}: use short, printable names.{reserved}")
+    if len(set(names)) < len(names):
+        raise InputError(f"the groups of {column!r} name one of them twice.")
+    return tuple(name for name in names if name is not None)
+
+
+def _day(name: str, value: str | date | None) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    try:
+        if value is None or isinstance(value, date):
+            return value
+        return date.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
+
+
+def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
+    """The periods from `first` to `last`, in order."""
+    days = (last - first).days
+    if days > _MOST_DAYS:
+        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
+    name = PERIODS[period]
+    return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))
+
+
+_MOST = 0.5  # share of misfits above which a table would say little
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """Of `n` documents, the shares by reason of those that are in no group of the attribute `name`; exact."""
+
+    name: str
+    n: int
+    shares: dict[str, float]
+
+    @property
+    def most(self) -> bool:
+        """Whether most of the documents are in no group."""
+        return sum(self.shares.values()) > _MOST
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{_percent(share)} {reason}" for reason, share in self.shares.items())
+        return f"Of the first {self.n:,} records, by {self.name}: {told}."
+
+
+def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
+    """The misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value."""
+    reasons = Counter(reason for value in values if (reason := _reason(grouping, value)))
+    shares = {reason: n / len(values) for reason, n in reasons.most_common()}
+    return Misfits(grouping.attribute.name, len(values), shares)
+
+
+def _reason(grouping: Grouping, value: str | None) -> str:
+    """Why `value` is in no group; empty if it is in one, or its group may be found privately."""
+    attribute = grouping.attribute
+    group = None if value is None else attribute.group(value)
+    if value is None:
+        return "have no value"
+    if group is None:
+        kind = "truth value" if attribute.period == BOOLEAN else "date in ISO 8601, such as 2024-03-31"
+        return f"hold no {kind}" if attribute.period else "hold a reserved name"
+    return "" if grouping.groups is None or group in grouping.groups else "are in none of the listed groups"
+
+
+def _percent(share: float) -> str:
+    """`share` as text; only all are 100 %, and none are 0 %."""
+    return "100 %" if share == 1 else f"{min(max(round(100 * share), 1), 99)} %"
+
 
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table

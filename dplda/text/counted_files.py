@@ -18,11 +18,18 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions, refuse_columns
 from dplda.text.compression import MAX_BYTES, check_unpacked, reading
 from dplda.text.files import open_bytes, text_lines
-from dplda.text.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
-from dplda.text.word_lists import find_word_list, read_word_list, required_word_list
+from dplda.text.records import (
+    MAX_COUNT,
+    CountedDocuments,
+    CountSource,
+    Defect,
+    ReadOptions,
+    document_key,
+    refuse_columns,
+)
+from dplda.text.word_files import find_word_list, read_word_list, required_word_list
 
 _CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
 _BLOCK_BYTES = 1 << 24

@@ -20,10 +20,9 @@ from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.base.errors import InputError
-from dplda.text.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
 from dplda.text.compression import MAX_BYTES
 from dplda.text.files import BLANK, BOM, check_encoding, decode_field, open_bytes, raw_lines
-from dplda.text.records import Defect, TextSource
+from dplda.text.records import Columns, Defect, ReadOptions, Row, TextSource, choose, rows_after, text_source
 
 _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns

@@ -10,13 +10,10 @@ from pathlib import Path
 
 from dplda.base.characters import storable
 from dplda.base.errors import InputError
-from dplda.text.archives import is_litter, open_members
-from dplda.text.columns import ReadOptions, refuse_columns
-from dplda.text.compression import MAX_BYTES, reading
-from dplda.text.document_text import is_document, require_extractors
-from dplda.text.document_worker import extract_texts
+from dplda.text.compression import MAX_BYTES, is_litter, open_members, reading
+from dplda.text.documents import extract_texts, is_document, require_extractors
 from dplda.text.files import check_encoding, decode, read_whole
-from dplda.text.records import Defect, TextRecord, TextSource, document_key
+from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource, document_key, refuse_columns
 
 PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
 

@@ -1,7 +1,7 @@
 """Choose the reader of a path by its name, or by the format that the user declares.
 
 `_TABLES` and `_FILES` map formats to readers, and `_ENDINGS` file name extensions to formats. Kinds of single documents
-(PDF, Word, e-mail such as ``.eml``, ...) are not formats: they are in `_KINDS` in `dplda.text.document_text`.
+(PDF, Word, e-mail such as ``.eml``, ...) are not formats: they are in `_KINDS` in `dplda.text.documents`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dplda.base.errors import InputError
-from dplda.text.archives import check_parts, list_members
-from dplda.text.columns import ReadOptions
-from dplda.text.compression import is_archive, without_compression
+from dplda.text.compression import check_parts, is_archive, list_members, without_compression
 from dplda.text.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.text.delimited import csv_source, tsv_source
-from dplda.text.document_text import DOCUMENT_ENDINGS, is_document, missing_extractors
+from dplda.text.documents import DOCUMENT_ENDINGS, is_document, missing_extractors
+from dplda.text.files import common_name
 from dplda.text.folder import (
     PATTERN_SEPARATOR,
     archive_source,
@@ -29,9 +28,8 @@ from dplda.text.folder import (
     folder_source,
     list_files,
 )
-from dplda.text.parquet import parquet_source
-from dplda.text.paths import common_name
-from dplda.text.records import Source, TextSource
+from dplda.text.records import ReadOptions, Source, TextSource
+from dplda.text.tables import parquet_source
 from dplda.text.text_lines import json_source, jsonl_source, lines_source, mallet_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files

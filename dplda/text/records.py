@@ -1,23 +1,28 @@
-"""Record types that readers produce: text or counts of documents, or the defect of a rejected document."""
+"""Record types that readers produce: text or counts of documents, or the defect of a rejected document.
+
+Columns of a table: which ones contain the text, the identifier and the privacy unit. Column names are public.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.base.characters import is_name
+from dplda.base.characters import is_name, storable
+from dplda.base.errors import InputError
 
 DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
@@ -192,3 +197,248 @@ def document_key(ordinal: int) -> bytes:
 
 def _hash(kind: bytes, text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=UNIT_BYTES, person=kind).digest()
+
+
+TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
+_BORDER = "\n\n"
+_NULLS = ("NAType", "NaTType")  # of pandas
+_LISTED = 20  # maximum number of column names shown in a message
+_ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
+_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
+
+# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable. The
+# last part holds those of the group columns.
+Row = tuple[Any, Any, Any, tuple[Any, ...]]
+_Record = TypeVar("_Record")
+
+
+class RowReader(Protocol):
+    """Reads the rows of one file."""
+
+    def __call__(self, skip: int) -> Generator[Row | Defect, None, int]:
+        """Yield the rows after the first `skip`; return how many rows are still to be skipped in the next file.
+
+        That is 0, unless this file has fewer than `skip` rows.
+        """
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of `Reading` that readers use; public."""
+
+    text_field: str | Sequence[str] | None = None
+    id_field: str | None = None
+    unit_field: str | None = None
+    encoding: str | None = None
+    pattern: str | None = None
+    one_line: bool = False
+    delimiter: str | None = None
+    group_fields: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Keep a single text column as a string, and several columns as a tuple.
+
+        Raises `InputError` for no text column, one named twice, and group columns that are no names.
+        """
+        groups = (self.group_fields,) if isinstance(self.group_fields, str) else tuple(self.group_fields)
+        if not all(isinstance(name, str) for name in groups):
+            raise InputError("group_fields must be the names of columns.")
+        object.__setattr__(self, "group_fields", tuple(dict.fromkeys(groups)))
+        if self.text_field is None or isinstance(self.text_field, str):
+            return
+        names = tuple(self.text_field)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InputError("text_field must be the name of a column, or several names.")
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"text_field names column {name!r} twice. Name each column once.")
+        object.__setattr__(self, "text_field", names if len(names) > 1 else names[0])
+
+    @property
+    def text_fields(self) -> tuple[str, ...]:
+        """The columns of `text_field`; none if it is None."""
+        if self.text_field is None:
+            return ()
+        return (self.text_field,) if isinstance(self.text_field, str) else tuple(self.text_field)
+
+    @property
+    def unit(self) -> str:
+        """``"document"``, or the column whose value names the privacy unit."""
+        return DOCUMENT if self.unit_field is None else self.unit_field
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
+
+    The columns `groups` contain what tables are grouped by, such as a product or a date.
+
+    The text of a document is in all columns `text` together. Without `text`, in formats whose records have fields of
+    their own, the text is in the first of the columns `TEXT_NAMES` that the record has.
+    """
+
+    text: tuple[str, ...]
+    id: str | None
+    unit: str | None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The distinct columns."""
+        return tuple(dict.fromkeys(name for name in self.wanted if name is not None))
+
+    @property
+    def wanted(self) -> tuple[str | None, ...]:
+        """The columns of the text, of the id, of the unit and of groups, in the order that `row` takes their values."""
+        return (*self.text, self.id, self.unit, *self.groups)
+
+    def row_of(self, fields: Mapping[Any, Any]) -> Row:
+        """The row of a record, which maps names of columns to values and may lack columns."""
+        if self.text:
+            return self.row([None if name is None else fields.get(name) for name in self.wanted])
+        text = next((value for name in TEXT_NAMES if (value := fields.get(name)) is not None), None)
+        groups = tuple(fields.get(name) for name in self.groups)
+        return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit), groups
+
+    def row(self, values: Sequence[Any]) -> Row:
+        """A row of the `values` of the columns `wanted`.
+
+        Several texts are joined by an empty line, which no phrase crosses. A missing text counts as empty. A record is
+        defective if one of these values is not text, or if all of them are missing.
+        """
+        n_texts = len(self.text)
+        texts, (name, unit, *groups) = values[:n_texts], values[n_texts:]
+        if n_texts == 1:
+            return texts[0], name, unit, tuple(groups)
+        present = [text for text in texts if not _is_null(text)]
+        wrong = next((text for text in present if not isinstance(text, str)), None)
+        return _BORDER.join(present) if present and wrong is None else wrong, name, unit, tuple(groups)
+
+
+def _is_null(value: Any) -> bool:
+    """Whether `value` stands for a missing value; pandas has several such values."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _NULLS
+
+
+def rows_after(
+    skip: int, records: Iterable[_Record | Defect], row: Callable[[_Record], Row | Defect]
+) -> Generator[Row | Defect, None, int]:
+    """Yield the `row` of each of the `records` after the first `skip`.
+
+    Returns how many records are still to be skipped in the next file (see `RowReader`).
+    """
+    for record in records:
+        if skip:
+            skip -= 1
+        else:
+            yield record if isinstance(record, Defect) else row(record)
+    return skip
+
+
+def text_source(
+    files: Sequence[Path], options: ReadOptions, parts: Sequence[RowReader], total: int | None = None
+) -> TextSource:
+    """The documents of the `parts` in order, numbered from 1 across all parts.
+
+    The number identifies a document that has no id or unit column. It depends on how many records precede the
+    document, defective ones included, and not on their content.
+    """
+
+    def rows(skip: int) -> Iterator[Row | Defect]:
+        for part in parts:
+            skip = yield from part(skip)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for ordinal, row in enumerate(rows(skip), start=skip + 1):
+            yield row if isinstance(row, Defect) else _record(row, ordinal, options)
+
+    return TextSource(tuple(files), options.unit, records, total)
+
+
+def _record(row: Row, ordinal: int, options: ReadOptions) -> TextRecord | Defect:
+    text, name, unit, groups = row
+    if not isinstance(text, str):
+        return text if isinstance(text, Defect) else Defect.MALFORMED
+    if len(text) > MAX_CHARACTERS:
+        return Defect.TOO_LONG
+    if options.unit_field is not None:
+        key = unit_key(unit)
+    else:
+        key = document_key(ordinal) if options.id_field is None else unit_key(name) or NO_ID
+    if key is None:
+        return unit if isinstance(unit, Defect) else Defect.NO_UNIT
+    try:
+        shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:_ID_CHARACTERS]
+    except Exception:  # of an object in memory, or a whole number of more digits than Python writes
+        shown = str(ordinal)
+    return TextRecord(storable(shown), key, text, tuple(map(group_value, groups)))
+
+
+def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
+    """Choose the columns among `names`. Raises `InputError` for a column that is missing or occurs twice.
+
+    Messages show column names of the `first` part only, because the first line of a later part may be a document.
+    """
+    check_columns(path, names, names if first else None, options)
+    text = options.text_fields or tuple([name for name in TEXT_NAMES if name in names][:1])
+    if not text:
+        raise no_text_column(path, names)
+    name = options.id_field or ("id" if "id" in names else None)
+    chosen = Columns(text, name, options.unit_field, tuple(options.group_fields))
+    for name in chosen.names:
+        if names.count(name) > 1:
+            raise InputError(f"{path} has several columns called {name!r}. Rename all but one of them.")
+    return chosen
+
+
+def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
+    """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
+    named = [
+        *(("text", name) for name in options.text_fields),
+        ("id", options.id_field),
+        ("unit", options.unit_field),
+        *(("group", name) for name in options.group_fields),
+    ]
+    for use, name in named:
+        if name is not None and name not in names:
+            alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
+            meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
+            raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
+
+
+def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
+    """The error for a table in which no column has a usual name for the text."""
+    return InputError(
+        f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
+    )
+
+
+def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
+    """Raise `InputError` if the options name a column, for a format that has none."""
+    named = (*options.text_fields, options.id_field, options.unit_field, *options.group_fields)
+    column = next((name for name in named if name is not None), None)
+    if column is not None:
+        raise InputError(
+            f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it. Leave "
+            "the column options out, or check --format."
+        )
+
+
+def _listed(names: Sequence[str] | None) -> str:
+    if names is None:
+        return "Each part of a table needs the columns that are read, and a header where its format has one."
+    if not names:
+        return "It has no columns."
+    if not plainly_named(names):
+        return f"Its {len(names)} columns have no plain names: does its first line name them?"
+    return f"Its columns: {shortened(names)}."
+
+
+def plainly_named(names: Sequence[str]) -> bool:
+    """Whether all `names` look like names of columns; otherwise they may be a document of a table without a header."""
+    return all(map(_NAME.fullmatch, names))
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first `names`, separated by commas."""
+    return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

@@ -1,18 +1,30 @@
-"""The choice of a tokenizer for a language, and spaCy's: lower-case words without stop words.
+"""Phrases of adjacent words, which count as words besides the words themselves.
+
+The phrases of a document depend on that document alone. No phrase is chosen here, by its frequency or otherwise: all of
+them are counted, and the vocabulary of a run is chosen from words and phrases alike.
+
+
+The choice of a tokenizer for a language, and spaCy's: lower-case words without stop words.
 
 spaCy's rule tokenizer splits text at white space and then each piece separately, so that the words of a document are
 the words of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at
 any time, and a result from the cache is verified, because spaCy identifies strings by a 64-bit hash for which anyone
 can construct collisions.
+
+Which words of a public list a tokenizer can find in text. Depends on the list and the tokenizer alone.
+
+Guesses of the language of texts, by their script and their stop words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from threading import local
-from typing import Any
+from typing import Any, Protocol
 
 import spacy
 from spacy.lookups import load_lookups
@@ -23,8 +35,79 @@ from spacy.vocab import Vocab
 from dplda.base.errors import InputError
 from dplda.text.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
 from dplda.text.counting import FastTokens, Token, Tokens, WordRule, unbroken, undivided
-from dplda.text.phrases import OrderedTokens, PhraseTokens
-from dplda.text.reading_options import NO_WHITE_SPACE, Tokenization
+from dplda.text.reading_options import LONGEST_PHRASE, NO_WHITE_SPACE, Tokenization
+
+JOINER = "_"  # is neither a letter nor a digit, so that no word looks like a phrase
+_PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
+_REMEMBERED, _LONGEST_REMEMBERED = 500_000, 200  # limits of the cache: parts, and characters of a part
+_LONGEST_RUN = 10_000  # maximum words of one run; longer ones are cut
+_MOST_PIECES = 4_000_000  # maximum words and phrases of a document, which bounds memory
+
+
+class OrderedTokens(Tokens, Protocol):
+    """A tokenizer that also tells the order of words, and where other tokens stand between them."""
+
+    def split(self, text: str) -> Iterable[str]:
+        """The parts of a text, which are read one by one."""
+
+    def sequence(self, part: str) -> Sequence[str]:
+        """The words of a part in their order; an empty string stands for a stop word, a number or punctuation."""
+
+
+class PhraseTokens:
+    """The words that `tokens` finds, and the phrases of two to `longest` words in a row.
+
+    A phrase lies within a paragraph, and nothing but white space is between its words.
+    """
+
+    def __init__(self, tokens: OrderedTokens, longest: int) -> None:
+        self._tokens, self._longest = tokens, longest
+        self._seen: dict[str, Sequence[str]] = {}
+
+    def __reduce__(self) -> tuple[type[PhraseTokens], tuple[OrderedTokens, int]]:
+        """Pickle the arguments only, without the cache."""
+        return PhraseTokens, (self._tokens, self._longest)
+
+    def pieces(self, text: str) -> list[str]:
+        """The words and phrases of `text`. Raises `ValueError` if there are more than four million."""
+        found: list[str] = []
+        for run in self._runs(text):
+            found += phrases(run, self._longest)
+            if len(found) > _MOST_PIECES:
+                raise ValueError("too many phrases")
+        return found
+
+    def _runs(self, text: str) -> Iterator[list[str]]:
+        """The words of `text` in runs of adjacent words; no phrase reaches from one run into the next."""
+        for paragraph in _PARAGRAPH.split(text):
+            run: list[str] = []
+            for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
+                if word and len(run) < _LONGEST_RUN:
+                    run.append(word)
+                else:
+                    yield run
+                    run = [word] if word else []
+            yield run
+
+    def words(self, piece: str) -> list[str]:
+        """The words of a piece: the piece itself, which is one word or phrase."""
+        return [piece]
+
+    def _sequence(self, part: str) -> Sequence[str]:
+        if len(part) > _LONGEST_REMEMBERED:
+            return self._tokens.sequence(part)
+        if len(self._seen) >= _REMEMBERED:
+            self._seen = {}
+        if part not in self._seen:
+            self._seen[part] = self._tokens.sequence(part)
+        return self._seen[part]
+
+
+def phrases(run: Sequence[str], longest: int) -> list[str]:
+    """The words of `run`, and its phrases of up to `longest` words, joined by an underscore."""
+    sizes = range(1, min(longest, len(run)) + 1)
+    return [JOINER.join(run[first : first + size]) for size in sizes for first in range(len(run) - size + 1)]
+
 
 _FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
@@ -212,3 +295,131 @@ def _lemma_table(language: str) -> Any:
         return load_lookups(language, tables=["lemma_lookup"]).get_table("lemma_lookup")
     except (ValueError, KeyError):
         raise InputError(f"There is no table of lemmas for language {language!r}. Leave lemmas out.") from None
+
+
+@dataclass(frozen=True)
+class ListedWords:
+    """The entries of a word list that a tokenizer can find in text, and the others.
+
+    `found` maps each of the former to its spelling in counts: in lower case, a phrase with underscores. `reasons` says
+    of each of the others why no text contains it.
+    """
+
+    found: dict[str, str]
+    reasons: dict[str, str]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words that text can contain, in the order of the list."""
+        return tuple(dict.fromkeys(self.found.values()))
+
+
+def match_words(entries: Iterable[str], tokenization: Tokenization) -> ListedWords:
+    """Which of the `entries` of a word list the tokenizer of `tokenization` can find in text.
+
+    A word can be found if the tokenizer makes exactly this word of it, in small or capital letters, or if it is the
+    lemma of another word; a phrase, if its words can be found. A segmenter, which splits by the context, is given each
+    word alone. Raises `InputError` if the tokenizer is not available.
+    """
+    tokens = find_tokens(replace(tokenization, ngrams=1))
+    rule = word_rule(tokenization.language, tokenization.lemmas, tokenization.stopwords)
+    plain = replace(rule, lemmas={})
+    lemmas = {str(lemma).lower() for lemma in rule.lemmas.values()}
+
+    def is_found(word: str) -> bool:
+        forms = (word, word.capitalize(), word.upper())
+        return any(_made(tokens, form) == [word] for form in forms) or (word in lemmas and plain(word) == word)
+
+    def reason(words: Sequence[str]) -> str:
+        """Why the phrase of `words` is in no text; empty if it can be."""
+        if words and all(map(is_found, words)):
+            return "" if len(words) <= tokenization.ngrams else _why_no_phrase(len(words))
+        made = [word for part in words for word in _made(tokens, part)]
+        return f"read as {', '.join(made)}" if made else _why_no_word(" ".join(words), rule.stop_words)
+
+    found, reasons = dict[str, str](), dict[str, str]()
+    for entry in entries:
+        words = entry.lower().replace(JOINER, " ").split()
+        if why := reason(words):
+            reasons[entry] = why
+        else:
+            found[entry] = JOINER.join(words)
+    return ListedWords(found, reasons)
+
+
+def _made(tokens: Tokens, text: str) -> list[str]:
+    """The words of `text`; none if the tokenizer fails, as a segmenter in another language may."""
+    try:
+        return [word for piece in tokens.pieces(text) for word in tokens.words(piece)]
+    except Exception:
+        return []
+
+
+def _why_no_phrase(n_words: int) -> str:
+    return f"needs --ngrams {n_words}" if n_words <= LONGEST_PHRASE else f"longer than {LONGEST_PHRASE} words"
+
+
+def _why_no_word(text: str, stop_words: Collection[str]) -> str:
+    if text in stop_words:
+        return "a stop word"
+    if not any(map(str.isalpha, text)):
+        return "without a letter"
+    return "one letter" if len(text) == 1 else "no word as CORPUS is read"
+
+
+_SCRIPTS = (  # the language whose writing has these characters
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("el", re.compile("[\u0370-\u03ff]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+)
+UNSPACED = ("ja", "zh", "th")
+_FREQUENT = {  # ten of the most frequent words of a language; none of English, for example, is among the German ones
+    "en": "the of and to in is that for with was",
+    "de": "und der die das ist nicht mit von den auf",
+    "fr": "les des est une dans pour pas que qui sur",
+    "es": "los las una por con para como más pero está",
+    "it": "che non per una con della sono più nel gli",
+    "pt": "não uma com para os mais dos como foi são",
+    "nl": "het een van niet zijn voor dat met ook naar",
+    "sv": "och att det som inte på är för har ett",
+    "da": "og ikke jeg til af hvad der vi nogle også",
+    "pl": "nie się na jest jak że do ale przez dla",
+    "tr": "bir ve bu için çok ile olarak gibi daha kadar",
+}
+_WORDS = {code: frozenset(words.split()) for code, words in _FREQUENT.items()}
+_GUESSED_TEXTS, _GUESSED_CHARACTERS = 200, 2000
+_LEADING, _MISTAKEN = 50, 5  # of so many first chosen words, so many from one list show a mistake
+
+
+def guess_language(texts: Sequence[str]) -> str | None:
+    """The code of the language that most of the `texts` seem to be in, by script and stop words; None if unclear."""
+    text = " ".join(text[:_GUESSED_CHARACTERS] for text in texts[:_GUESSED_TEXTS]).lower()
+    letters = sum(map(str.isalpha, text))
+    for code, script in _SCRIPTS:
+        if letters and len(script.findall(text)) > 0.2 * letters:
+            return code
+    words = Counter(re.findall(r"[^\W\d_]+", text))
+    if words.total() < 20:
+        return None
+    shares = {code: sum(words[word] for word in frequent) / words.total() for code, frequent in _WORDS.items()}
+    best, second = sorted(shares, key=shares.__getitem__, reverse=True)[:2]
+    return best if shares[best] > 0.06 and shares[best] > 1.3 * shares[second] else None
+
+
+def mistaken_language(words: Sequence[str], language: str) -> str | None:
+    """The code of another language than `language` that words chosen from texts suggest; None if they suggest none.
+
+    The texts were read as `language`, and its own frequent words do not count. The `words` are the most frequent first.
+    """
+    if language not in _WORDS:  # without a list of its own, its words may be taken for those of another language
+        return None
+    leading = set(words[:_LEADING])
+    found = {code: len(leading & frequent) for code, frequent in _WORDS.items() if code != language}
+    best = max(found, key=found.__getitem__)
+    return best if found[best] >= _MISTAKEN else None

@@ -1,22 +1,133 @@
-"""Public word lists: the most frequent words of a language, and its names of persons.
+"""Public lists of first and last names of persons, as stop words.
+
+The names come from the package Faker, which generates invented persons: some thousand frequent first and last names of
+each language. English and German names that Faker lacks are added from mimesis, a package of the same kind. Many names
+are also words. Such a name stays in the texts if public figures about the language show that it is used as a word:
+
+- it begins with a small letter in at least `_WRITTEN_SMALL` of its occurrences, by spaCy's table of word probabilities
+  (``lexeme_prob``; French has none);
+- or its frequency is at least ``10 ** _MORE_FREQUENT`` times its median frequency in other languages, by `wordfreq`.
+  Names keep their spelling in other languages, and words do not. This finds German nouns, which have capital letters.
+
+`docs/formats.md` states what the rule gets wrong.
+
+
+Public word lists: the most frequent words of a language, and its names of persons.
 
 The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list saves the share of the budget that
 choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
 from the lists of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
 
-The names are for `dplda.read_corpus(..., stopwords=...)`. They come from `dplda.text.name_lists`.
+The names are for `dplda.read_corpus(..., stopwords=...)`. They come from `dplda.text.wordlists`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, reduce
+from importlib import resources
 from itertools import islice
+from operator import getitem
+from statistics import median
+from typing import Any
 
 from dplda.base.errors import InputError
-from dplda.text.name_lists import names_of
 from dplda.text.reading_options import Tokenization
 
-__all__ = ["english", "french", "frequent_words", "german", "language_code", "names", "spanish"]
+_LOCALES = {  # of Faker
+    "en": "en_US en_GB en_IE en_IN en_NZ",
+    "de": "de_DE de_AT de_CH",
+    "fr": "fr_FR fr_BE fr_CA fr_CH",
+    "es": "es_ES es_AR es_CL es_CO es_MX",
+}
+_ADDED = {  # lists of mimesis for names that Faker lacks: Nick and Ken, Krüger and Schulze
+    "en": (("en", "names", "male"),),
+    "de": (("de", "surnames"), ("de-at", "surnames")),
+}
+_WRITTEN_SMALL = 0.3
+_MORE_FREQUENT = 2.345  # figures of wordfreq have two decimals
+_RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
+_OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
+_PARTS = re.compile(r"[^\W\d_]{2,}")
+_WITHOUT_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+@cache
+def names_of(language: str) -> tuple[str, ...]:
+    """The names of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``) that are not common words, sorted.
+
+    They are in lower case, and also spelled without accents and umlauts. Raises `InputError` if a package is missing.
+    """
+    try:
+        listed = set(_listed(language))
+        is_word = _word_test(language)
+    except ImportError:
+        raise InputError("Lists of names need packages. Install them with: pip install 'dplda[wordlists]'") from None
+    spelled = {spelling for name in listed for part in _PARTS.findall(name) for spelling in _spellings(part, language)}
+    return tuple(sorted({name.lower() for name in spelled if not is_word(name)}))
+
+
+def _listed(language: str) -> Iterator[str]:
+    """The names of both packages. Raises `ImportError` if one is missing."""
+    from faker import Factory
+    from faker.providers import person
+
+    for locale in _LOCALES[language].split():
+        made = Factory.create(locale, providers=[person.__name__]).get_providers()
+        [provider] = [provider for provider in made if isinstance(provider, person.Provider)]
+        for attribute in dir(provider):
+            if attribute.startswith(("first_names", "last_names")):
+                yield from getattr(provider, attribute)
+    for locale, *keys in _ADDED.get(language, ()):
+        file = resources.files("mimesis").joinpath("datasets", locale, "person.json")
+        yield from reduce(getitem, keys, json.loads(file.read_text(encoding="utf-8")))
+
+
+def _spellings(name: str, language: str) -> set[str]:
+    """`name` as it is listed, and as it is written without accents and umlauts."""
+    spelled = {name, _unaccented(name)}
+    return spelled | {name.lower().translate(_WITHOUT_UMLAUTS).capitalize()} if language == "de" else spelled
+
+
+def _unaccented(name: str) -> str:
+    return "".join(mark for mark in unicodedata.normalize("NFD", name) if not unicodedata.combining(mark))
+
+
+def _word_test(language: str) -> Callable[[str], bool]:
+    """A function that tells whether a name is also a common word. Raises `ImportError` if a package is missing."""
+    import spacy_lookups_data  # noqa: F401  (spaCy finds its tables by itself)
+    from wordfreq import get_frequency_dict
+
+    occurrences = _occurrences(language)
+    here, others = get_frequency_dict(language), [get_frequency_dict(other) for other in _OTHERS if other != language]
+
+    def is_word(name: str) -> bool:
+        small = name.lower()
+        n_small, n_capital = occurrences(small), sum(map(occurrences, {name, name.capitalize()} - {small}))
+        if n_small and n_small >= _WRITTEN_SMALL * (n_small + n_capital):
+            return True
+        plain = _unaccented(small)
+        abroad = median(math.log10(max(other.get(small, 0.0), other.get(plain, 0.0), _RAREST)) for other in others)
+        return math.log10(here.get(small, _RAREST)) >= abroad + _MORE_FREQUENT
+
+    return is_word
+
+
+def _occurrences(language: str) -> Callable[[str], float]:
+    """A function that returns the relative frequency of a spelling, in which capital letters count.
+
+    It returns 0 if spaCy has no table ``lexeme_prob`` of `language`.
+    """
+    from spacy.util import load_language_data, registry
+
+    tables: Mapping[str, Any] = registry.lookups.get(language)
+    logarithms = load_language_data(tables["lexeme_prob"]) if "lexeme_prob" in tables else {}
+    return lambda spelling: math.exp(logarithms[spelling]) if spelling in logarithms else 0.0
+
 
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 
@@ -65,7 +176,7 @@ def frequent_words(
 def names(language: str) -> list[str]:
     """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
 
-    Names that are also common words are left out; `dplda.text.name_lists` states the rule. Raises `InputError` for
+    Names that are also common words are left out; `dplda.text.wordlists` states the rule. Raises `InputError` for
     another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
     """
     return list(names_of(_code(language, "list of names")))

@@ -16,7 +16,7 @@ from benchmarks.tables import Table
 from benchmarks.tabulate import posts_by_week
 from dplda.base.progress import NoProgress
 from dplda.runs.evaluation import Evaluation
-from dplda.runs.public_corpora import Documents
+from dplda.runs.grid import Documents
 
 TOPICS = 10, 20
 _MEASURES = "NPMI", "C_v", "gain", "log perplexity"

@@ -28,8 +28,8 @@ from dplda.base.threads import one_blas_thread, run_ranges, split
 from dplda.learning.placements.default import BACKGROUND
 from dplda.private import statistics
 from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import UNROLLED, aligned, padded
 from dplda.private.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
-from dplda.private.statistics.loops import UNROLLED, aligned, padded
 from dplda.private.statistics.unit_sums import UnitSums, flat_rows
 from dplda.private.statistics.word_votes import count_votes, word_hashes
 from dplda.private.store.units import UnitCounts

@@ -14,7 +14,7 @@ from benchmarks.measuring import CommandRun, run_command, timed
 from benchmarks.systems import popular_peers
 from benchmarks.tables import Table
 from dplda.model.inference import counts_for
-from dplda.runs.topic_quality import diversity, npmi
+from dplda.runs.grid import diversity, npmi
 
 
 def measure(

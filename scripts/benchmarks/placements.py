@@ -13,11 +13,11 @@ from benchmarks.corpora import names
 from benchmarks.measuring import CommandRun, run_command
 from benchmarks.tables import Table
 from dplda.base.errors import UnsupportedByData
-from dplda.learning.placements import error_bounds as utility
+from dplda.learning.placements import published as utility
 from dplda.learning.placements import registry
-from dplda.learning.placements.published_noise import EDGES, Quantities
+from dplda.learning.placements.published import EDGES, Quantities
 from dplda.runs.corpus import synthetic
-from dplda.runs.public_corpora import Truth, planted
+from dplda.runs.grid import Truth, planted
 
 ENDINGS = {0: "topics", 4: "test failed"}  # by exit status
 DELTA = 1e-6

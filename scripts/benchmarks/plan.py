@@ -16,7 +16,7 @@ from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from dplda.learning.settings import FitSettings
-from dplda.runs import reference_corpora
+from dplda.runs import forecast as reference_corpora
 from dplda.runs.forecast import ForecastInputs
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -18,7 +18,7 @@ from benchmarks.utility import DELTA
 from dplda.base.distributions import on_words
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.model.prior_topics import PriorTopics
-from dplda.runs.topic_quality import diversity, npmi
+from dplda.runs.grid import diversity, npmi
 
 PUBLIC_REVIEWS = 20_000  # reviews among the public text
 

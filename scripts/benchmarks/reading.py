@@ -27,7 +27,7 @@ from dplda.runs.sample import sample_documents
 READ = """
 import sys, time
 from pathlib import Path
-from dplda.text.columns import ReadOptions
+from dplda.text.records import ReadOptions
 from dplda.text.formats import open_source
 start = time.perf_counter()
 source = open_source(Path(sys.argv[1]), ReadOptions("text", None, "customer"))

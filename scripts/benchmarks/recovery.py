@@ -21,7 +21,7 @@ from benchmarks.corpora import planted_topics, stored_counts
 from benchmarks.measuring import Stopped, alone, core_seconds, peak_memory
 from benchmarks.systems import dplda_model, dplda_topics, tensorly_topics, tomotopy_sweeps
 from benchmarks.tables import Table
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 EPSILON = 2.0
 LABELS = {"dplda-exposed": "dplda without noise", "tensorly": "TensorLy on whitened moments"}

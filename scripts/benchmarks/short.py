@@ -21,7 +21,7 @@ from benchmarks import corpora
 from benchmarks.systems import dplda_topics, tomotopy_topics
 from benchmarks.tables import Table
 from dplda.base.errors import NoisyTopicsWarning
-from dplda.runs.topic_quality import diversity, npmi
+from dplda.runs.grid import diversity, npmi
 
 TITLE_TOPICS, TWEET_TOPICS = 20, 5
 SUBJECT = re.compile(r"(?:^|[\t\r\n])Subject: ([^\t\r\n]*)")  # some of the archive's files have tabs for line breaks

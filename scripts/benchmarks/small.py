@@ -16,9 +16,8 @@ from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
 from dplda.learning.settings import FitSettings
 from dplda.learning.verdicts import CLEAR, NOISE, WEAK
 from dplda.model.inference import counts_for
-from dplda.runs.forecast import ForecastInputs
-from dplda.runs.reference_corpora import MANY_SUBJECTS
-from dplda.runs.topic_quality import npmi
+from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs
+from dplda.runs.grid import npmi
 
 POSTS, TOPICS = 2000, 10
 

@@ -24,17 +24,17 @@ import dplda
 from benchmarks.corpora import write_store
 from benchmarks.measuring import alone, timed
 from benchmarks.tables import Table
-from dplda.base.matching import match_topics
-from dplda.budget.budget_plan import Share, calibrate
+from dplda.base.distributions import match_topics
+from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import PrivacyStatement, Stage
 from dplda.private.noise import SimulatedNoise, lattice_scale
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
+from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.private.store.attributes import Axis, TableRows
 from dplda.runs.corpus import synthetic
-from dplda.runs.grouping import groupings
 from dplda.runs.released_table import ReleasedTable
+from dplda.runs.tabulation import groupings
 
 WEEKS, FIRST = 8, date(2024, 1, 1)
 LAST = FIRST + timedelta(days=7 * WEEKS - 1)

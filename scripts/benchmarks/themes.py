@@ -13,7 +13,7 @@ import dplda
 from benchmarks.main_job import fit
 from benchmarks.tables import Table
 from dplda.base.distributions import on_words
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 UNITS = {
     "document": ("--topics", "8"),

@@ -12,7 +12,7 @@ from benchmarks.tables import Table
 from dplda.base.errors import UnsupportedByData
 from dplda.model.inference import counts_for
 from dplda.runs.corpus import CountStore
-from dplda.runs.topic_quality import npmi
+from dplda.runs.grid import npmi
 from dplda.text.reading_options import TOKENIZERS
 
 

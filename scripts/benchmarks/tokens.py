@@ -15,11 +15,10 @@ import spacy
 
 from benchmarks.measuring import in_turns, median_wall, spread
 from benchmarks.tables import Table
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
 from dplda.text.pool import count_words
 from dplda.text.reading_options import TOKENIZERS, Tokenization
-from dplda.text.records import CountSource, TextRecord
+from dplda.text.records import CountSource, ReadOptions, TextRecord
 
 PEER = "spaCy `nlp.pipe`, one process, tokens only"
 

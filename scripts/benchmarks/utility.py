@@ -25,7 +25,7 @@ import dplda
 from benchmarks import corpora, results, systems, variational
 from benchmarks.corpora import Case
 from benchmarks.results import Record
-from dplda.runs.topic_quality import diversity, matched_error, npmi
+from dplda.runs.grid import diversity, matched_error, npmi
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, None)  # None: no noise

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.learning.placements import published_noise
+from dplda.learning.placements import published as published_noise
 from dplda.learning.recovery import corrected_second_moment, corrected_third_moment
-from dplda.private.statistics.coordinates import pairings
-from dplda.private.statistics.lda_moments import coefficients, population_moments
+from dplda.private.statistics.lda_moments import coefficients, pairings, population_moments
 from reproduce.common import curve, exponent, finish, guide, panels, report, table
 
 ALPHA = np.array([0.4, 0.8])

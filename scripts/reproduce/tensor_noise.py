@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dplda.base.threads import one_blas_thread
-from dplda.learning.implicit import implicit
+from dplda.learning.eigenpairs import implicit
 from dplda.papers import Implicit, robust_power_method
 from reproduce.common import curve, exponent, finish, panels, report, table
 

@@ -16,11 +16,10 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from dplda.base.threads import one_blas_thread
-from dplda.learning.calibration import calibrated_event
-from dplda.learning.eigenpairs import PRODUCT, entry_scales
-from dplda.learning.implicit import implicit
+from dplda.learning.eigenpairs import PRODUCT, entry_scales, implicit
+from dplda.learning.power_method import calibrated_event
 from dplda.papers import Implicit, noisy_tensor_power_method, private_tensor_power_method
-from dplda.private.statistics.coordinates import unpack
+from dplda.private.statistics.lda_moments import unpack
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition
 

@@ -11,8 +11,17 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 
 from dplda.audit import membership
-from dplda.audit.attack_picture import attack_chart
-from dplda.audit.membership import OFFLINE, ONLINE, detected, detection, interval, log_likelihoods, outcomes, scores
+from dplda.audit.membership import (
+    OFFLINE,
+    ONLINE,
+    attack_chart,
+    detected,
+    detection,
+    interval,
+    log_likelihoods,
+    outcomes,
+    scores,
+)
 from dplda.base.errors import InputError
 from dplda.budget.events import Event, PrivacyStatement
 

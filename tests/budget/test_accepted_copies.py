@@ -12,7 +12,8 @@ import pytest
 from ledger_helpers import contents, gaussian, grant, in_processes, put_back, reserve, spend
 
 from dplda.base.errors import BudgetRefused, InputError, LedgerError
-from dplda.budget import Ledger, witness
+from dplda.budget import Ledger
+from dplda.budget import database as witness
 
 SMALL = {"events": [gaussian(mu_squared=0.01)] * 2}
 

@@ -17,6 +17,7 @@ from dplda.budget.accountant import (
     FAILURE_SHARE,
     NOTHING,
     Cost,
+    calibrate,
     capacity,
     cost,
     gaussian_budget,
@@ -24,7 +25,6 @@ from dplda.budget.accountant import (
     gaussian_epsilon,
     run_epsilon,
 )
-from dplda.budget.budget_plan import calibrate
 from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, merged
 from dplda.learning.placements.default import shares
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.budget.accountant import FAILURE_SHARE, run_epsilon
-from dplda.budget.budget_plan import _MOST_FAILURES, Share, calibrate
+from dplda.budget.accountant import _MOST_FAILURES, FAILURE_SHARE, Share, calibrate, run_epsilon
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD
 from dplda.learning.placements.default import shares
 

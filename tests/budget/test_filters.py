@@ -11,7 +11,7 @@ from ledger_helpers import a_run, gaussian
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Grant, Guarantee, PlannedEvent
 from dplda.budget.accountant import Cost, capacity
-from dplda.budget.grants import Basis
+from dplda.budget.ledger_records import Basis
 from dplda.budget.privacy_filter import LedgerState, admit
 
 WHOLE = capacity(10.0, 1e-5).mu_squared

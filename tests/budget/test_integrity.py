@@ -9,7 +9,7 @@ from ledger_helpers import gaussian, reserve, spend
 
 from dplda.base.errors import LedgerError
 from dplda.budget import Ledger
-from dplda.budget.integrity import Chain, canonical
+from dplda.budget.schema import Chain, canonical
 from dplda.budget.sketches import Fingerprint
 
 EDITS = {

@@ -10,8 +10,7 @@ from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from placement_lists import PRIVATE
 
-from dplda.budget.accountant import cost, run_epsilon
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import calibrate, cost, run_epsilon
 from dplda.budget.events import PURE, Event, merged
 from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings, ModelSettings

@@ -15,7 +15,7 @@ from ledger_helpers import a_run, gaussian, reserve, sample, spend
 from dplda.base.errors import BudgetRefused, GateError, InputError
 from dplda.budget import Ledger
 from dplda.budget.accountant import capacity
-from dplda.budget.grants import Grant
+from dplda.budget.ledger_records import Grant
 from dplda.budget.privacy_filter import LedgerState, admit
 from dplda.budget.sketches import Fingerprint
 

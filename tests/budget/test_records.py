@@ -12,10 +12,9 @@ from ledger_helpers import a_run, gaussian, reserve, spend
 
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import PlannedEvent, Quote
-from dplda.budget.accountant import Cost, capacity, gaussian_delta, gaussian_epsilon
-from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
 from dplda.budget.events import at_least
-from dplda.budget.grants import Basis
+from dplda.budget.ledger_records import Basis
 from dplda.budget.sketches import Fingerprint
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}

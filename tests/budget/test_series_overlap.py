@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledger_helpers import sample
 from scipy.stats import binom
 
-from dplda.budget.series_overlap import CHANCE_SHARE, _unexplained, batches_of_most, most_batches
+from dplda.budget.queries import CHANCE_SHARE, _unexplained, batches_of_most, most_batches
 from dplda.budget.sketches import Sketch
 
 Documents = dict[str, list[set[int]]]  # for each batch everything that was read under its name

@@ -18,7 +18,8 @@ from ledger_helpers import contents, gaussian, grant, in_processes, put_back, re
 from sqlalchemy import event
 
 from dplda.base.errors import LedgerError
-from dplda.budget import Ledger, witness
+from dplda.budget import Ledger
+from dplda.budget import database as witness
 from dplda.budget.sketches import Fingerprint
 
 SMALL = {"events": [gaussian(mu_squared=0.01)] * 3}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplda.runs.corpus import read_corpus
-from dplda.text.language_guess import guess_language
+from dplda.text.tokenizers import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"
@@ -43,7 +43,7 @@ def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Pa
     record = answer.json
     assert SECRET not in answer.out
     assert SECRET not in dplda("check", "k.csv").out  # which may be a log
-    monkeypatch.setattr("dplda.cli.check_report._is_screen", lambda: True)
+    monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
     assert SECRET in dplda("check", "k.csv").out  # the screen shows it, marked as private
     assert (record["local"], record["format"], record["records"], record["sampled_records"]) == (
         True,
@@ -62,7 +62,7 @@ def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Pa
     assert SECRET not in dplda("check", "bare.csv", "--json").out
     assert SECRET not in dplda("check", "bare.csv").out
     assert "columns have no plain names" in dplda("check", "bare.csv").out
-    monkeypatch.setattr("dplda.cli.check_report._is_screen", lambda: True)
+    monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
     assert SECRET in dplda("check", "bare.csv").out
     assert SECRET not in dplda("check", "bare.csv", "--json").out
 

@@ -24,7 +24,7 @@ from dplda.learning.settings import FitSettings
 from dplda.model import TopicModel
 from dplda.private.store.fingerprint import fingerprint
 from dplda.text.formats import FORMATS
-from dplda.text.word_lists import read_word_list
+from dplda.text.word_files import read_word_list
 from fuzz.commands import COMMAND_LINES, run_command
 from fuzz.malformed import SAMPLES, any_json, any_number, changed, file_contents
 

@@ -7,8 +7,7 @@ from typing import Any
 from dplda.base.progress import NoProgress
 from dplda.budget.comparisons import Cell
 from dplda.runs.corpus import Corpus, synthetic
-from dplda.runs.grid import Grid
-from dplda.runs.public_corpora import Documents, planted
+from dplda.runs.grid import Documents, Grid, planted
 
 WORDS = [f"w{i}" for i in range(12)]
 COMMON = {

@@ -16,8 +16,7 @@ from pathlib import Path
 from killing import killed_at
 
 import dplda
-import dplda.private.store.partial_store
-import dplda.private.store.shards
+import dplda.private.store.count_store
 import dplda.private.store.writer
 import dplda.text.counted_files
 
@@ -28,8 +27,8 @@ STEPS = (
     (os, "rename"),
     (os, "unlink"),
     (os, "rmdir"),
-    (dplda.private.store.shards, "write_atomically"),
-    (dplda.private.store.partial_store, "write_atomically"),
+    (dplda.private.store.count_store, "write_atomically"),
+    (dplda.private.store.writer, "write_atomically"),
 )
 BLOCK, CHUNK = 4, 2
 KEY = b"k" * 32

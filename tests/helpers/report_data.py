@@ -10,10 +10,10 @@ import numpy as np
 from handmade import make_model
 
 from dplda.budget import Status
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import calibrate
 from dplda.budget.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.budget.events import PrivacyStatement, merged
-from dplda.budget.grants import Grant, Guarantee
+from dplda.budget.ledger_records import Grant, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.model import TopicModel
 from dplda.report import AllRuns

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.private.store.count_store import CountStore
-from dplda.private.store.shards import shard_name
+from dplda.private.store.count_store import CountStore, shard_name
 from dplda.private.store.writer import StoreWriter
 from dplda.text.records import CountedDocuments, document_key
 

@@ -1,8 +1,7 @@
 from pathlib import Path
 
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
-from dplda.text.records import CountSource
+from dplda.text.records import CountSource, ReadOptions
 
 
 def counts_of(path: Path, format: str | None = None) -> dict[str, dict[str, int]]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from dplda.base.arrays import to_numpy
 from dplda.private.statistics import Contribution
+from dplda.private.statistics.clipping import aligned
 from dplda.private.statistics.gpu_sums import GpuSums, arranged, upload
-from dplda.private.statistics.loops import aligned
 from dplda.private.statistics.second_moment import SECOND_MOMENT
 from dplda.private.statistics.unit_sums import UnitSums, flat_rows
 

@@ -15,7 +15,7 @@ from dplda.budget import Ledger
 from dplda.budget.accountant import run_epsilon
 from dplda.learning.coherence import PairCounts, c_v, estimated, first_words
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import npmi, pair_npmi
+from dplda.runs.grid import npmi, pair_npmi
 
 N, D, K = 20_000, 300, 4
 COUNTS, _, _ = synthetic(N, D, K, mean_length=25, seed=2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dplda.base.errors import UnsupportedByData
-from dplda.budget.budget_plan import exact_events
+from dplda.budget.accountant import exact_events
 from dplda.learning.placements import default
 from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings

@@ -14,7 +14,7 @@ from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings
 from dplda.private.curator import Curator, WordFrequencies
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 N_WORDS = 120
 WORDS = tuple(f"w{i}" for i in range(N_WORDS))

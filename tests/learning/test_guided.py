@@ -7,7 +7,7 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.learning.guided import PULL, guide, seed_distributions
+from dplda.learning.refinement import PULL, guide, seed_distributions
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import PriorTopics
 from dplda.runs.corpus import synthetic

@@ -13,7 +13,7 @@ from dplda.base.distributions import on_words
 from dplda.base.errors import InputError
 from dplda.budget.events import Stage
 from dplda.learning.placements import next_batch
-from dplda.model.released_counts import CountSums, ReleasedCounts
+from dplda.model.prior_topics import CountSums, ReleasedCounts
 
 N_WORDS, K = 400, 6
 WORDS = [f"w{i}" for i in range(N_WORDS)]

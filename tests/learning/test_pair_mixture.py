@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.base.matching import match_topics
-from dplda.learning.guided import Guide
+from dplda.base.distributions import match_topics
 from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
-from dplda.learning.refinement import first_words
+from dplda.learning.refinement import Guide, first_words
 from dplda.private.statistics.lda_moments import population_moments
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 N_WORDS, K, ALPHA0 = 60, 4, 1.0
 NOT_GUIDED = Guide(np.zeros((N_WORDS, 0)), np.zeros(0, np.int64))

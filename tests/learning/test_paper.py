@@ -14,19 +14,20 @@ import dplda
 from dplda.base.errors import UnsupportedByData
 from dplda.base.progress import NoProgress
 from dplda.budget import Ledger
-from dplda.budget.budget_plan import exact_events
+from dplda.budget.accountant import exact_events
 from dplda.budget.events import Event
 from dplda.learning.placements import config1, registry
 from dplda.learning.settings import FitSettings
 from dplda.learning.synthetic import draw_counts
-from dplda.private import local_sensitivity, statistics
+from dplda.private import propose_test_release as local_sensitivity
+from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
 from dplda.private.passes.passes import LocalPasses
-from dplda.private.statistics.coordinates import unpack
+from dplda.private.statistics.lda_moments import unpack
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 ALWAYS = tuple(name for name in ALWAYS_ANSWERS if name in DENSE)
 

@@ -10,12 +10,12 @@ from scipy.special import entr
 
 import dplda
 from dplda.base.progress import NoProgress
-from dplda.learning.prediction import CompletedHalves
+from dplda.learning.coherence import CompletedHalves
 from dplda.private.gate import Release
 from dplda.private.statistics.clipping import MASS_SHARE
-from dplda.private.statistics.document_completion import COMPLETION_CLIP, MOST
+from dplda.private.statistics.expected_counts import COMPLETION_CLIP, MOST
 from dplda.runs.corpus import synthetic
-from dplda.runs.public_corpora import Documents
+from dplda.runs.grid import Documents
 
 N, D, K = 5_000, 300, 4
 COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=60, seed=2)

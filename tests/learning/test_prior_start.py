@@ -13,7 +13,7 @@ from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import PriorTopics
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 N_WORDS, K = 300, 5
 WORDS = tuple(f"w{i}" for i in range(N_WORDS))

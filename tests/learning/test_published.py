@@ -13,9 +13,9 @@ from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 import dplda
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress
-from dplda.budget.budget_plan import exact_events
+from dplda.budget.accountant import exact_events
 from dplda.learning.placements import published
-from dplda.learning.placements.published_noise import EDGES, Quantities, _sigma_floor, edge_noise, gap_floor
+from dplda.learning.placements.published import EDGES, Quantities, _sigma_floor, edge_noise, gap_floor
 from dplda.learning.recovery import Whitening
 from dplda.learning.settings import FitSettings
 from dplda.private.curator import Release
@@ -24,7 +24,7 @@ from dplda.private.noise import SimulatedNoise
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.lda_moments import population_moments
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 ENOUGH = 1e14  # documents: no noise is left at epsilon 100
 

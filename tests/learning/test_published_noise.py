@@ -13,9 +13,9 @@ from scipy.optimize import brentq
 from scipy.stats import laplace, norm
 
 from dplda.base.errors import InputError
-from dplda.learning.placements import published_noise
-from dplda.learning.placements.published_noise import EDGES, Quantities, _gaussian_scale, edge_budgets, edge_noise
-from dplda.private.statistics.coordinates import pairings
+from dplda.learning.placements import published as published_noise
+from dplda.learning.placements.published import EDGES, Quantities, _gaussian_scale, edge_budgets, edge_noise
+from dplda.private.statistics.lda_moments import pairings
 
 Q = Quantities(
     documents=2e4, words=100, topics=4, alpha0=1.0, sigma_1=0.4, sigma_k=0.2, tensor_1=2.0, gamma_s=0.3

@@ -15,11 +15,11 @@ from scipy.stats import norm
 
 from dplda.base.config import CALIBRATIONS, PLACEMENTS
 from dplda.base.errors import InputError
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import calibrate
 from dplda.learning.placements import registry
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import _AUTOMATIC_TOPICS
+from dplda.learning.vocabulary_size import _AUTOMATIC_TOPICS
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},

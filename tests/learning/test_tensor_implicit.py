@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from known_tensors import LIBRARIES, planted, symmetrized, unit_columns
 
 from dplda.base.errors import InputError
-from dplda.learning.implicit import implicit, scaled_to_unit
+from dplda.learning.eigenpairs import implicit, scaled_to_unit
 from dplda.papers import Implicit
 
 

@@ -7,7 +7,7 @@ import pytest
 from known_tensors import LIBRARIES, planted, symmetrized
 
 from dplda.base.errors import InputError
-from dplda.learning.implicit import along_itself, implicit
+from dplda.learning.eigenpairs import along_itself, implicit
 from dplda.papers import Implicit, noisy_tensor_power_method
 
 

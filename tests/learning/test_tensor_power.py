@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from known_tensors import LIBRARIES, planted, symmetrized
 
 from dplda.base.errors import InputError
-from dplda.learning.implicit import implicit
+from dplda.learning.eigenpairs import implicit
 from dplda.papers import Implicit, robust_power_method
 
 

@@ -13,7 +13,7 @@ import dplda
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.learning import verdicts
 from dplda.learning.refinement import Refined, top_word_probabilities
-from dplda.model.released_counts import CountSums
+from dplda.model.prior_topics import CountSums
 from dplda.runs.corpus import synthetic
 
 WORDS = [f"w{i}" for i in range(200)]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel, load
-from dplda.model.model_files import _ARRAY_FILE, _RESERVED, TEXT_FILE, reserve_space, write_atomically
+from dplda.model.topic_model import _ARRAY_FILE, _RESERVED, TEXT_FILE, reserve_space, write_atomically
 
 
 def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from scipy.special import psi
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
-from dplda.model.fold_in import _digamma
-from dplda.model.inference import _CHUNK, posterior_mean
+from dplda.model.inference import _CHUNK, _digamma, posterior_mean
 
 
 @settings(deadline=None)  # the first call compiles

@@ -12,7 +12,8 @@ import pytest
 from handmade import make_model
 
 from dplda.base.errors import InputError
-from dplda.model import labels, model_files
+from dplda.model import labels
+from dplda.model import topic_model as model_files
 from dplda.model.labels import Label, LabelServer
 from dplda.model.topic_groups import merged
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.model.model_files import _RESERVED, release_space, reserve_space
+from dplda.model.topic_model import _RESERVED, release_space, reserve_space
 
 
 def test_reserved_bytes_are_really_allocated(tmp_path: Path) -> None:

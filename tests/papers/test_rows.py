@@ -16,7 +16,7 @@ from dplda.base.arrays import to_numpy
 from dplda.base.errors import InputError
 from dplda.budget.accountant import cost, gaussian_budget, gaussian_delta, run_epsilon
 from dplda.budget.events import PURE
-from dplda.learning.calibration import l2_sensitivity
+from dplda.learning.power_method import l2_sensitivity
 from dplda.papers import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
 from dplda.papers.adaptive import (
     _HALVINGS,

@@ -14,7 +14,7 @@ from known_tensors import LIBRARIES
 from scipy import sparse
 
 from dplda.base.errors import InputError
-from dplda.learning.implicit import implicit
+from dplda.learning.eigenpairs import implicit
 from dplda.papers import noisy_tensor_power_method, online_power_method
 
 VALUES = np.array([4.0, 3.0, 2.0])

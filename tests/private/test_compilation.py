@@ -14,8 +14,9 @@ import pytest
 import dplda
 from dplda.base.errors import UnsupportedByData
 from dplda.learning.placements import registry
-from dplda.private.passes import compilation, passes
-from dplda.private.passes.compilation import _STAGE, compiling
+from dplda.private.passes import engines as compilation
+from dplda.private.passes import passes
+from dplda.private.passes.engines import _STAGE, compiling
 from dplda.private.passes.passes import compile_passes
 from dplda.private.statistics.first_moment import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units, count_eligible

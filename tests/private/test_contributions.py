@@ -15,7 +15,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units, no
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.coordinates import unpack, unpack_matrix, unpack_offsets
+from dplda.private.statistics.lda_moments import unpack, unpack_matrix, unpack_offsets
 
 D = 5
 FLOAT32: dict[str, Any] = {

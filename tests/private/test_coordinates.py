@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_units import pack_offsets
 
-from dplda.private.statistics.coordinates import pairings, unpack, unpack_matrix, unpack_offsets
+from dplda.private.statistics.lda_moments import pairings, unpack, unpack_matrix, unpack_offsets
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])

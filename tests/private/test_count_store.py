@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from store_helpers import SHARD, documents_of, written
 
 from dplda.base.errors import InputError
-from dplda.private.store.count_store import META_BYTES, CountStore, is_store
-from dplda.private.store.shards import SCHEMA, Block
+from dplda.private.store.count_store import META_BYTES, SCHEMA, Block, CountStore, is_store
 from dplda.runs.corpus import read_corpus
 
 DOCUMENTS = [{"a": 1, "b": 2}, {}, {"c": 3, "a": 4}]

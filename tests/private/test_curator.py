@@ -14,11 +14,9 @@ from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event
 from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
-from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.private.partition_selection import selection_threshold
+from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale, selection_threshold
 from dplda.private.passes.passes import LocalPasses
-from dplda.private.statistics.clip_histogram import CLIP_GRID
-from dplda.private.statistics.clipping import BOUND, MASS_SHARE
+from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MASS_SHARE
 from dplda.private.statistics.word_votes import MOST_WORDS
 from dplda.private.store.attributes import Attribute
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.document_completion import document_completion
+from dplda.private.statistics.expected_counts import document_completion
 from dplda.private.statistics.third_moment_products import _LEAST_TOPICS
 from dplda.private.statistics.word_votes import count_votes, word_hashes
 from dplda.private.store.units import project

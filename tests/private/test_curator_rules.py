@@ -11,7 +11,7 @@ from gate_helpers import WORDS, NoNoise, counts_of, curator, gaussian, passes_ov
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.budget.budget_plan import calibrate, exact_events
+from dplda.budget.accountant import calibrate, exact_events
 from dplda.budget.events import GAUSSIAN_THRESHOLD, Event
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings

@@ -9,7 +9,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
-from dplda.private.statistics.document_completion import _MIXED, COMPLETION_CLIP, MOST, document_completion
+from dplda.private.statistics.expected_counts import _MIXED, COMPLETION_CLIP, MOST, document_completion
 
 D, ALPHA = 9, 0.05
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=40).map(

@@ -17,7 +17,7 @@ from dplda.private.store.fingerprint import (
     _word_hashes,
     fingerprint,
 )
-from dplda.private.store.from_matrix import store_from_matrix
+from dplda.private.store.preparation import store_from_matrix
 from dplda.runs.corpus import Corpus, CountStore
 
 KEY = b"k" * 32

@@ -4,7 +4,7 @@ import scipy.sparse
 from store_helpers import documents_of
 
 from dplda.base.errors import InputError
-from dplda.private.store.from_matrix import store_from_matrix
+from dplda.private.store.preparation import store_from_matrix
 
 WORDS = ["a", "b"]
 

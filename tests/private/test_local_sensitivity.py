@@ -12,12 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from dplda.private import local_sensitivity
-from dplda.private.local_sensitivity import KAPPA, ROOT2, TopicStability, decomposition_sensitivity, moment_changes
-from dplda.private.propose_test_release import _whitened_tensor, decompose, spectral_topics
-from dplda.private.statistics.coordinates import pack, unpack
+from dplda.private import propose_test_release as local_sensitivity
+from dplda.private.propose_test_release import (
+    KAPPA,
+    ROOT2,
+    TopicStability,
+    _whitened_tensor,
+    decompose,
+    decomposition_sensitivity,
+    moment_changes,
+    spectral_topics,
+)
 from dplda.private.statistics.exact_moments import ExactMoments
-from dplda.private.statistics.lda_moments import population_moments
+from dplda.private.statistics.lda_moments import pack, population_moments, unpack
 
 FAR = 1e9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.private.statistics.loops import (
+from dplda.private.statistics.clipping import (
     LANES,
     add_four,
     add_scaled,

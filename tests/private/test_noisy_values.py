@@ -13,11 +13,19 @@ from scipy.stats import kstest, norm
 
 from dplda.base.errors import GateError
 from dplda.budget.events import Event
-from dplda.private.local_sensitivity import ROOT2, TopicStability, decomposition_sensitivity, moment_changes
 from dplda.private.noise import ExactNoise, NoisyValues, SimulatedNoise, lattice_scale, release_values
-from dplda.private.propose_test_release import decompose, release_decomposition, release_topics, spectral_topics
+from dplda.private.propose_test_release import (
+    ROOT2,
+    TopicStability,
+    decompose,
+    decomposition_sensitivity,
+    moment_changes,
+    release_decomposition,
+    release_topics,
+    spectral_topics,
+)
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.coordinates import pack, unpack
+from dplda.private.statistics.lda_moments import pack, unpack
 
 sensitivities = st.sampled_from([1e-9, 0.37, 1.0, 1e6])
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.private import partition_selection
-from dplda.private.partition_selection import selection_threshold
-from dplda.private.statistics.clip_histogram import CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
-from dplda.private.statistics.clipping import BOUND
+from dplda.private import noise as partition_selection
+from dplda.private.noise import selection_threshold
+from dplda.private.statistics.clipping import BOUND, CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
 from dplda.private.statistics.word_votes import MOST_WORDS
 
 

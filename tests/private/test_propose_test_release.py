@@ -15,10 +15,9 @@ from dplda.budget.events import EXACT, Event
 from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
-from dplda.private.local_sensitivity import KAPPA, decomposition_sensitivity
 from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale
 from dplda.private.passes.passes import LocalPasses
-from dplda.private.propose_test_release import _SOLVER
+from dplda.private.propose_test_release import _SOLVER, KAPPA, decomposition_sensitivity
 from dplda.private.statistics.clipping import BOUND
 from dplda.runs.corpus import Corpus
 

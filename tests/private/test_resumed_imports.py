@@ -28,15 +28,15 @@ from hypothesis import strategies as st
 import dplda
 from dplda.base.errors import InputError
 from dplda.cli.main import main
-from dplda.private.store import partial_store as partial_module
+from dplda.private.store import count_store as shards
 from dplda.private.store import preparation as prepare
-from dplda.private.store import shards, writer
-from dplda.private.store.count_store import CountStore
+from dplda.private.store import writer
+from dplda.private.store import writer as partial_module
+from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.fingerprint import Fingerprinter, fingerprint
-from dplda.private.store.partial_store import StoreLocked
-from dplda.private.store.shards import intact_shards
-from dplda.private.store.writer import StoreWriter
-from dplda.text import counted_files, parquet, pool
+from dplda.private.store.writer import StoreLocked, StoreWriter
+from dplda.text import counted_files, pool
+from dplda.text import tables as parquet
 
 SCRIPT = Path(__file__).parents[1] / "killed_imports.py"
 FIND_TOKENS = cache(pool.find_tokens)
@@ -232,7 +232,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     parsed: list[str] = []
     monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
     opened: list[Path] = []
-    monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
+    monkeypatch.setattr("dplda.text.files._text", _noting(dplda.text.files._text, opened))
     behind = resumed_after(take(tmp_path / "s"))
     assert behind == 19
     assert len(opened) == N - behind

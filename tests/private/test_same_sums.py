@@ -39,7 +39,7 @@ def whole(request):
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("order", ["as they were", "backwards", "shuffled"])
 def test_blocks_of_any_size_in_any_order_give_the_same_topics(whole, monkeypatch, size, order):
-    monkeypatch.setattr("dplda.private.store.from_matrix.BLOCK_DOCUMENTS", size)
+    monkeypatch.setattr("dplda.private.store.preparation.BLOCK_DOCUMENTS", size)
     unit, expected = whole
     numbers = np.arange(len(COUNTS)) if order == "as they were" else arranged(order, unit)
     np.testing.assert_array_equal(topics(numbers, unit), expected)

@@ -12,7 +12,7 @@ from tiny_units import Units, contribution_of, make_units
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
-from dplda.private.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
+from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.private.statistics.unit_sums import UnitSums
 
 D, K, ROWS, ALPHA = 7, 3, 5, 0.05

@@ -14,7 +14,7 @@ from tiny_units import make_units, squared_length
 from dplda.private import statistics
 from dplda.private.statistics import third_moment_products as products
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
-from dplda.private.statistics.coordinates import rising
+from dplda.private.statistics.lda_moments import rising
 from dplda.private.statistics.third_moment_products import ProductSums, sums_of
 from dplda.private.statistics.unit_sums import UnitSums
 

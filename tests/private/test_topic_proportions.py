@@ -10,7 +10,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.topic_proportions import MOST_GAIN
+from dplda.private.statistics.expected_counts import MOST_GAIN
 
 D = 9
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=40).map(

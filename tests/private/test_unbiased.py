@@ -11,8 +11,13 @@ from tiny_units import Units, as_document, contribution_of, lattice_sum, norms
 from dplda.learning.synthetic import draw_counts
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
-from dplda.private.statistics.coordinates import unpack, unpack_matrix, unpack_offsets
-from dplda.private.statistics.lda_moments import PopulationMoments, population_moments
+from dplda.private.statistics.lda_moments import (
+    PopulationMoments,
+    population_moments,
+    unpack,
+    unpack_matrix,
+    unpack_offsets,
+)
 
 TOPICS = np.array([[0.35, 0.30, 0.20, 0.05, 0.06, 0.04], [0.05, 0.10, 0.05, 0.40, 0.15, 0.25]])
 ALPHA = np.array([0.4, 0.8])

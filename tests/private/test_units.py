@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.store.count_store import CountStore
-from dplda.private.store.shards import Block
+from dplda.private.store.count_store import Block, CountStore
 from dplda.private.store.units import UnitCounts, all_words, project
 
 DICTIONARY = ["ant", "bee", "cat", "dog", "elk"]

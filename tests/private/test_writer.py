@@ -10,8 +10,7 @@ from store_helpers import chunk_of, documents_of, written
 
 from dplda.base.errors import InputError
 from dplda.private.store import writer as writer_module
-from dplda.private.store.count_store import CountStore
-from dplda.private.store.shards import intact_shards
+from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.writer import StoreWriter, as_chunks, merge
 from dplda.text.records import MAX_COUNT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dplda.report.charts import Chart
+from dplda.report.pictures import Chart
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from dplda.budget.accountant import capacity, run_epsilon
 from dplda.budget.events import EXACT, PURE, Event, PrivacyStatement
-from dplda.report import attack_bounds
+from dplda.report import promise as attack_bounds
 
 epsilons = st.floats(0.01, 8)
 deltas = st.floats(0, 1e-4)

@@ -10,7 +10,7 @@ from report_data import HOSTILE, all_runs, run_model, with_parameters
 
 from dplda.budget.accountant import capacity, gaussian_epsilon, zcdp
 from dplda.budget.events import Event
-from dplda.budget.grants import Basis, Guarantee
+from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.report.facts import TITLES, Facts
 
 PRIOR = {"source": "public corpus forum", "declared_public": True}

@@ -17,9 +17,8 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
-from dplda.report.attack_bounds import belief_at_most
 from dplda.report.page import _render
-from dplda.report.promise import _PRIORS
+from dplda.report.promise import _PRIORS, belief_at_most
 from dplda.runs.corpus import synthetic
 
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}

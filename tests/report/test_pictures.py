@@ -23,9 +23,8 @@ from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
 from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
-from dplda.report.attack_bounds import gaussian_curve
-from dplda.report.charts import BLUE, Chart
-from dplda.report.pictures import Bars, Heat, Picture, Tree
+from dplda.report.pictures import BLUE, Bars, Chart, Heat, Picture, Tree
+from dplda.report.promise import gaussian_curve
 from dplda.report.wording import Wording, shown_topics
 
 
@@ -117,7 +116,7 @@ def test_text_in_a_chart_stays_text_even_if_it_looks_like_a_colour_markup_or_a_f
 
 def test_a_chart_is_drawn_in_silence_where_matplotlib_can_keep_no_list_of_fonts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    code = "from dplda.report.charts import Chart; print(len(Chart(lambda axes: None, height=200).svg('x')) > 0)"
+    code = "from dplda.report.pictures import Chart; print(len(Chart(lambda axes: None, height=200).svg('x')) > 0)"
     environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "file")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("True\n", "")

@@ -10,18 +10,18 @@ import pytest
 from report_data import Page, run_model
 from scipy.special import ndtr, ndtri
 
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import calibrate
 from dplda.budget.events import Event, merged
-from dplda.budget.grants import Basis, Guarantee
+from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
-from dplda.report import AllRuns, attack_bounds
-from dplda.report.attack_bounds import belief_at_most
+from dplda.report import AllRuns
+from dplda.report import promise as attack_bounds
 from dplda.report.facts import TITLES
 from dplda.report.page import _render
 from dplda.report.pictures import percent
-from dplda.runs.forecast import ForecastInputs, units_needed
-from dplda.runs.reference_corpora import REFERENCE_CORPORA
+from dplda.report.promise import belief_at_most
+from dplda.runs.forecast import REFERENCE_CORPORA, ForecastInputs, units_needed
 
 pytestmark = pytest.mark.usefixtures("without_charts")
 

@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 from population_gate import PopulationGate, some_words
 from scipy.optimize import linear_sum_assignment
 
-from dplda.learning.placements import error_bounds as utility
 from dplda.learning.placements import published
-from dplda.learning.placements.error_bounds import best_split, bound, planted
-from dplda.learning.placements.published_noise import EDGES, Quantities, _gaussian_scale, edge_noise
+from dplda.learning.placements import published as utility
+from dplda.learning.placements.published import (
+    EDGES,
+    Quantities,
+    _gaussian_scale,
+    best_split,
+    bound,
+    edge_noise,
+    planted,
+)
 from dplda.learning.settings import FitSettings
 from dplda.private.statistics.lda_moments import population_moments
 from dplda.runs.corpus import synthetic

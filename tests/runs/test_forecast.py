@@ -10,15 +10,16 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import calibrate
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
 from dplda.runs.corpus import synthetic
-from dplda.runs.forecast import Forecast, ForecastInputs
-from dplda.runs.reference_corpora import (
+from dplda.runs.forecast import (
     MANY_SUBJECTS,
     ONE_SUBJECT,
     REFERENCE_CORPORA,
+    Forecast,
+    ForecastInputs,
     ReferenceCorpus,
     word_frequencies,
 )

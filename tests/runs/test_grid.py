@@ -18,8 +18,7 @@ from dplda.budget.accountant import cost
 from dplda.budget.comparisons import Cell
 from dplda.runs import grid as grid_module
 from dplda.runs.corpus import Corpus
-from dplda.runs.grid import _noise_seed
-from dplda.runs.public_corpora import Documents
+from dplda.runs.grid import Documents, _noise_seed
 
 
 class Fits:

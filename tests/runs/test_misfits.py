@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.runs.grouping import Grouping, groupings
-from dplda.runs.misfits import misfits
+from dplda.runs.tabulation import Grouping, groupings, misfits
 
 
 def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None)) -> Grouping:

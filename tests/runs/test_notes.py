@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.runs import sample_notes as notes
-from dplda.runs.sample_notes import _PHRASES, _SHARES, _WARDS
+from dplda.runs import sample as notes
+from dplda.runs.sample import _PHRASES, _SHARES, _WARDS
 
 NOTES = list(notes.notes(4_000, 0))
 

@@ -8,10 +8,10 @@ from handmade import make_model
 from scipy import sparse
 
 from dplda.base.progress import NoProgress
-from dplda.learning.placements import error_bounds as utility
-from dplda.runs import topic_quality as measures
+from dplda.learning.placements import published as utility
+from dplda.runs import grid as measures
 from dplda.runs.corpus import Corpus, synthetic
-from dplda.runs.public_corpora import Documents, planted
+from dplda.runs.grid import Documents, planted
 
 KEY = bytes(range(32))
 SIZES = {"n_documents": 200, "n_words": 12, "n_topics": 3, "mean_length": 20.0, "alpha0": 1.0, "seed": 4}

@@ -10,7 +10,7 @@ from full_helpers import full_after
 from scipy.stats import binom
 
 from dplda.base.errors import InputError
-from dplda.private.statistics.topic_proportions import COUNT_SHARE
+from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.runs.released_table import ReleasedTable
 
 RNG = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dplda.runs.topic_quality import diversity, matched_error, npmi
+from dplda.runs.grid import diversity, matched_error, npmi
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -12,9 +12,9 @@ from benchmarks.kernels import clipped_sum, units_of
 from benchmarks.systems import tensorly_topics, whitened_third
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.coordinates import unpack
+from dplda.private.statistics.lda_moments import unpack
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 
 def test_peer_has_the_same_third_moment() -> None:

@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from benchmarks import variational as baseline
 from dplda.runs.corpus import synthetic
-from dplda.runs.topic_quality import matched_error
+from dplda.runs.grid import matched_error
 
 CLIP = 5.0
 

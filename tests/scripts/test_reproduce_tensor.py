@@ -10,8 +10,8 @@ import pytest
 from full_helpers import full_after
 
 from benchmarks import tensor
-from dplda.learning.implicit import implicit
-from dplda.private.statistics.coordinates import unpack
+from dplda.learning.eigenpairs import implicit
+from dplda.private.statistics.lda_moments import unpack
 from reproduce import tensor_noise, tensor_online, tensor_private
 
 TINY = {

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from text_helpers import counts_of
 
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
-from dplda.text.records import Defect, TextRecord, TextSource
+from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource
 
 Documents = list[TextRecord | Defect]
 

@@ -15,10 +15,10 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError
-from dplda.text import archives, compression
-from dplda.text.columns import ReadOptions
+from dplda.text import compression
+from dplda.text import compression as archives
 from dplda.text.formats import default_name, open_source
-from dplda.text.records import Defect
+from dplda.text.records import Defect, ReadOptions
 
 Files = dict[str, bytes]
 ENDINGS = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst"]

@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text import columns
-from dplda.text.columns import Columns, ReadOptions, Row, choose, text_source
-from dplda.text.records import Defect, TextRecord, document_key, unit_key
+from dplda.text import records as columns
+from dplda.text.records import (
+    Columns,
+    Defect,
+    ReadOptions,
+    Row,
+    TextRecord,
+    choose,
+    document_key,
+    text_source,
+    unit_key,
+)
 
 PATH = Path("x.csv")
 

@@ -12,9 +12,9 @@ import pytest
 
 from dplda.base.errors import InputError
 from dplda.text import compression
-from dplda.text.columns import ReadOptions
 from dplda.text.files import open_bytes
 from dplda.text.formats import default_name, open_source
+from dplda.text.records import ReadOptions
 
 
 def zstd(content: bytes) -> bytes:

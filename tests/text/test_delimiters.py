@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
-from dplda.text.records import Defect, TextRecord, unit_key
+from dplda.text.records import Defect, ReadOptions, TextRecord, unit_key
 
 Read = Callable[..., list[TextRecord | Defect]]
 

@@ -12,10 +12,10 @@ from fpdf import FPDF
 from full_helpers import full_after
 
 from dplda.base.errors import InputError
-from dplda.text import document_text, document_worker
-from dplda.text.columns import ReadOptions
+from dplda.text import documents as document_text
+from dplda.text import documents as document_worker
 from dplda.text.formats import default_name, open_source
-from dplda.text.records import Defect, TextRecord
+from dplda.text.records import Defect, ReadOptions, TextRecord
 
 TEXT = "Grüße über Straßenbäume: Ärger, Öl"
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
 from dplda.text.folder import folder_source, list_files
-from dplda.text.records import Defect, TextSource
+from dplda.text.records import Defect, ReadOptions, TextSource
 
 
 def source_of(folder: Path, **options: str) -> TextSource:

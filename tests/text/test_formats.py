@@ -6,9 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import _guess_format, default_name, open_source
-from dplda.text.records import TextRecord, TextSource
+from dplda.text.records import ReadOptions, TextRecord, TextSource
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text import json_arrays
+from dplda.text import text_lines as json_arrays
 from dplda.text.records import Defect, TextRecord
 
 Read = Callable[..., list[TextRecord | Defect]]

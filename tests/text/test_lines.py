@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
-from dplda.text.records import Defect, TextRecord
+from dplda.text.records import Defect, ReadOptions, TextRecord
 
 Read = Callable[..., list[TextRecord | Defect]]
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.text import wordlists
-from dplda.text.listed_words import match_words
 from dplda.text.reading_options import TOKENIZERS, Tokenization
-from dplda.text.tokenizers import find_tokens
+from dplda.text.tokenizers import find_tokens, match_words
 
 ENTRY = st.text(alphabet="aAbeks'-_. 12é", max_size=8)
 

@@ -9,7 +9,8 @@ from full_helpers import full_after
 from dplda.base.errors import InputError
 from dplda.cli.options import public_words
 from dplda.runs.corpus import Corpus, read_corpus
-from dplda.text import name_lists, wordlists
+from dplda.text import wordlists
+from dplda.text import wordlists as name_lists
 from dplda.text.reading_options import ListName
 
 # The list on which the rule was measured: names that must not stand in topics, and names that are also words. `LOST`

@@ -7,9 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
-from dplda.text.parquet import parquet_source
-from dplda.text.records import Defect, TextRecord, unit_key
+from dplda.text.records import Defect, ReadOptions, TextRecord, unit_key
+from dplda.text.tables import parquet_source
 
 
 def table(tmp_path: Path, text: pa.Array) -> Path:

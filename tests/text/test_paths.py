@@ -10,9 +10,9 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError
-from dplda.text.columns import ReadOptions
+from dplda.text.files import find_paths, spool_standard_input
 from dplda.text.formats import default_name, open_source
-from dplda.text.paths import find_paths, spool_standard_input
+from dplda.text.records import ReadOptions
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.runs.corpus import Corpus, read_corpus
-from dplda.text import phrases as module
+from dplda.text import tokenizers as module
 from dplda.text.counting import WordCounter
-from dplda.text.phrases import PhraseTokens, phrases
 from dplda.text.reading_options import TOKENIZERS, Tokenization
-from dplda.text.tokenizers import find_tokens
+from dplda.text.tokenizers import PhraseTokens, find_tokens, phrases
 
 TOKENS = {name: find_tokens(Tokenization(tokenizer=name, ngrams=2)) for name in TOKENIZERS}
 TEXT = st.text(alphabet="abc xyz\n.,:2'-1\u2019é\t", max_size=40)

@@ -18,10 +18,9 @@ import pytest
 from dplda.base.errors import InputError
 from dplda.private.store.preparation import _origin
 from dplda.runs.corpus import Corpus, read_corpus
-from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
-from dplda.text.in_memory import table_source, texts_source
-from dplda.text.records import Defect
+from dplda.text.records import Defect, ReadOptions
+from dplda.text.tables import table_source, texts_source
 
 BOTH = ReadOptions(text_field=["subject", "body"])
 ROWS: list[dict[str, Any]] = [

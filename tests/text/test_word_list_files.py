@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.word_lists import find_word_list, read_word_list
+from dplda.text.word_files import find_word_list, read_word_list
 
 
 def test_words_are_read_one_a_line(tmp_path: Path) -> None:

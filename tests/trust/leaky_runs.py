@@ -35,8 +35,7 @@ from dplda.private.curator import Curator
 from dplda.private.noise import ExactNoise, SimulatedNoise
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import Fingerprinter
-from dplda.private.store.partial_store import PartialStore
-from dplda.private.store.writer import StoreWriter
+from dplda.private.store.writer import PartialStore, StoreWriter
 from dplda.text.counting import WordCounter
 from dplda.text.tokenizers import SpacyTokens
 

@@ -28,9 +28,8 @@ from dplda.cli.main import main
 from dplda.private.curator import Curator
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution, Statistic
-from dplda.private.statistics.document_completion import document_completion
+from dplda.private.statistics.expected_counts import document_completion, table_proportions
 from dplda.private.statistics.third_moment_products import has_products
-from dplda.private.statistics.topic_proportions import table_proportions
 from dplda.private.statistics.word_pairs import pair_totals, word_pairs
 from dplda.private.store.attributes import Attribute, Axis, TableRows
 from dplda.private.store.fingerprint import fingerprint

@@ -25,8 +25,8 @@ from dplda.base.errors import InputError
 from dplda.cli.main import main
 from dplda.model import TopicModel, load
 from dplda.model.exporters import csv_text
-from dplda.model.model_files import _ARRAY_FILE, TEXT_FILE
-from dplda.private.store.shards import shard_name
+from dplda.model.topic_model import _ARRAY_FILE, TEXT_FILE
+from dplda.private.store.count_store import shard_name
 from dplda.text.counted_files import _chunked, _WordNames
 
 HOSTILE = [

@@ -19,10 +19,9 @@ from writers import SURROGATES, WRITERS, Row
 
 from dplda.cli.main import main
 from dplda.private.store.count_store import CountStore
-from dplda.text.columns import ReadOptions
 from dplda.text.counting import WordCounter
 from dplda.text.formats import open_source
-from dplda.text.records import Defect, TextRecord, TextSource, unit_key
+from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource, unit_key
 from dplda.text.tokenizers import fast_tokens
 
 MARKS = ['"', ",", "\t", "\r", "\n", "\r\n", "\0", "\\", "'", ";", "\x1a", "\ufeff", "\u2028", "\x85", "\x0b"]

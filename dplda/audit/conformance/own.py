@@ -10,12 +10,12 @@ from unittest import mock
 from dplda.audit.conformance.interface import DELTA, EPSILON, Feature, Measure, Request
 from dplda.base.config import ADJACENCIES, PrivacySettings
 from dplda.base.errors import DpldaError, GateError
+from dplda.budget.database import SETTING
 from dplda.budget.events import Event
 from dplda.budget.ledger import Ledger
 from dplda.budget.ledger_records import Status
 from dplda.budget.reservation import Reservation
 from dplda.budget.sketches import Fingerprint, Sketch
-from dplda.budget.witness import SETTING
 
 
 class _OwnHandle:

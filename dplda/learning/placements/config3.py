@@ -20,7 +20,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import EigenPairs
 from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, released_value, shares_before_tensor, whiten

@@ -19,7 +19,7 @@ import numpy as np
 
 from dplda.base.errors import UnsupportedByData
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning import verdicts
 from dplda.learning.placements.stages import SIZE_SHARE, released_value, word_shares

@@ -26,10 +26,9 @@ import numpy as np
 
 from dplda.base.config import NO_NOISE
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
-from dplda.learning.guided import ExpectedCounts, Guide, guide
 from dplda.learning.placements import from_pairs, prior_start
 from dplda.learning.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
 from dplda.learning.power_method import noisy_power_method
@@ -44,14 +43,21 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
-from dplda.learning.refinement import Refined, variational_rounds
+from dplda.learning.refinement import ExpectedCounts, Guide, Refined, guide, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import most_topics, noise_level, spectrum_facts, topic_count
-from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
-from dplda.model.released_counts import ReleasedCounts
+from dplda.learning.vocabulary_size import (
+    most_topics,
+    most_words,
+    noise_level,
+    signal_per_topic,
+    spectrum_facts,
+    supported_words,
+    topic_count,
+)
+from dplda.model.prior_topics import ReleasedCounts
 from dplda.private import statistics
 from dplda.private.curator import Gate, Release, WordFrequencies
-from dplda.private.statistics.coordinates import unpack, unpack_matrix
+from dplda.private.statistics.lda_moments import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4

@@ -24,16 +24,24 @@ import numpy as np
 
 from dplda.base.config import NO_NOISE
 from dplda.learning import verdicts
-from dplda.learning.guided import Guide, seed_distributions
 from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.learning.placements.stages import LOW_QUANTILE, StageReleaser
 from dplda.learning.recovery import Learned, by_prevalence, corrected_second_moment, leading_eigenvalues
+from dplda.learning.refinement import Guide, seed_distributions
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import most_topics, noise_level, spectrum_facts, topic_count
-from dplda.learning.vocabulary_size import most_paired_words, run_mu, signal_per_topic, supported_words
+from dplda.learning.vocabulary_size import (
+    most_paired_words,
+    most_topics,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    supported_words,
+    topic_count,
+)
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
-from dplda.private.statistics.coordinates import unpack_offsets
+from dplda.private.statistics.lda_moments import unpack_offsets
 
 _FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
 _SHORT = 10.0  # words of a short document, on average ...

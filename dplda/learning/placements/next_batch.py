@@ -18,18 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
-from dplda.learning.guided import guide
 from dplda.learning.placements.default import noisy_counts, proportions, word_power
 from dplda.learning.placements.stages import SIZE_SHARE, StageReleaser, word_shares
 from dplda.learning.recovery import Learned
-from dplda.learning.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
+from dplda.learning.refinement import cosines, estimated_topics, guide, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
-from dplda.model.prior_topics import PriorTopics
-from dplda.model.released_counts import CountSums, ReleasedCounts
+from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.model.topic_groups import SAME
 from dplda.private.curator import Gate, WordFrequencies
 

@@ -16,16 +16,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning import verdicts
-from dplda.learning.guided import PULL, seed_distributions
 from dplda.learning.recovery import Learned, by_prevalence
+from dplda.learning.refinement import PULL, seed_distributions
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
-from dplda.private.statistics.topic_proportions import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
+from dplda.private.statistics.expected_counts import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
 
 STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 

@@ -1,4 +1,12 @@
-"""Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints. It is not proven private.
+"""The noise that the paper (DeCarolis et al. 2020) prints in appendices A, G and H; it is not proven private.
+
+The formulas are the paper's, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails. Where
+two printed formulas disagree, or one cannot be evaluated, the authors' code decides. The code's second moment is alpha0
+(alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1))
+times the paper's. Its floors are converted to the paper's units here.
+
+
+Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints. It is not proven private.
 
 It is for comparison only.
 
@@ -22,23 +30,31 @@ The paper leaves details open. They are read as follows; each item says where it
 * In configuration 3 the noise on vectors and values follows Theorem 6, as in the code, and not H.3.
 * Topics are projected on the simplex without being scaled to sum to 1 first, as in the code.
 * In configuration 4 no noise is printed for alpha, so all topics get the same prevalence.
+
+Error bounds of DeCarolis et al. 2020 for a topic (Theorems 10, 12, 14, 16; appendix H), from public numbers.
+
+The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
+module evaluates those terms with the noise of `published_noise`, so that a bound and a run with the published
+calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
+without noise. Two distributions are at most sqrt(2) apart, so a larger bound is vacuous. The bounds apply the
+corrections to the paper listed in docs/privacy.md, section 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
+from scipy.optimize import minimize
 
 from dplda.base.errors import InputError
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import EigenPairs
-from dplda.learning.placements.published_noise import EdgeNoise, Quantities, edge_budgets, edge_noise
 from dplda.learning.recovery import (
     Learned,
     Whitening,
@@ -50,9 +66,185 @@ from dplda.learning.recovery import (
     project_to_simplex,
 )
 from dplda.learning.settings import FitSettings
+from dplda.learning.synthetic import synthetic
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
-from dplda.private.statistics.coordinates import unpack, unpack_offsets
+from dplda.private.statistics.lda_moments import coefficients, unpack, unpack_offsets
+
+EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
+_FLOOR = 0.1  # noisy eigenvalues and gaps are raised to at least this, in the units of the authors' code
+# Number of noisy bounds on local quantities that an edge needs; they and its Gaussian noise share its budget evenly.
+_NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantities:
+    """The quantities in the paper's formulas.
+
+    Numbers of `documents` N, `words` d and `topics` k; `sigma_1` and `sigma_k` are eigenvalues of M2, `tensor_1` the
+    largest eigenvalue lambda of the whitened M3, and `gamma_s` a quarter of the least gap between these eigenvalues.
+    """
+
+    documents: float
+    words: int
+    topics: int
+    alpha0: float
+    sigma_1: float
+    sigma_k: float
+    tensor_1: float
+    gamma_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeNoise:
+    """Standard deviation `std` of the noise on an edge of this `sensitivity`, for the edge's own (epsilon, delta)."""
+
+    epsilon: float
+    delta: float
+    sensitivity: float
+    std: float
+
+
+def equal_split(placement: str) -> dict[str, float]:
+    """Equal shares of the budget for the edges of `placement`, as in the authors' code."""
+    return dict.fromkeys(EDGES[placement], 1 / len(EDGES[placement]))
+
+
+def edge_budgets(
+    placement: str, epsilon: float, delta: float, split: Mapping[str, float] | None = None
+) -> dict[str, tuple[float, float]]:
+    """(epsilon, delta) of each edge of `placement` by simple composition (Proposition 23); equal shares by default.
+
+    Raises `InputError` unless `split` has a positive share for each edge of the placement and they sum to 1.
+    """
+    edges = EDGES[placement]
+    shares = dict(split) if split is not None else equal_split(placement)
+    if set(shares) != set(edges) or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
+        raise InputError(
+            f"split must give positive shares that sum to 1 to the edges {', '.join(edges)} of {placement}, "
+            f"got {shares!r}."
+        )
+    return {edge: (shares[edge] * epsilon, shares[edge] * delta) for edge in edges}
+
+
+def _gaussian_scale(epsilon: float, delta: float) -> float:
+    """Standard deviation over sensitivity for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
+    return (math.sqrt(epsilon + math.log(1 / delta)) + math.sqrt(math.log(1 / delta))) / (2 * epsilon)
+
+
+def delta_2(documents: float, alpha0: float) -> float:
+    """l1 sensitivity of M2 (Theorem 4, equation 82)."""
+    a, _, _ = coefficients(alpha0)
+    return (2 + 4 * a) / documents
+
+
+def delta_3(documents: float, alpha0: float) -> float:
+    """l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
+
+    The proof counts only one of the three terms of P(E2, m), which LDA's correction multiplies by b (docs/privacy.md).
+    """
+    _, b, c3 = coefficients(alpha0)
+    N = documents
+    return (2 - 4 * b + 6 * c3 * (N - 1) / (N - 2)) / N
+
+
+def m3_norm(documents: float, alpha0: float) -> float:
+    """l1 norm of M3, which bounds its other norms (equation 111)."""
+    _, b, c3 = coefficients(alpha0)
+    N = documents
+    return 1 - 6 * b * N / (N - 1) + 3 * c3 * N**2 / ((N - 1) * (N - 2))
+
+
+def _delta_whitened(q: Quantities) -> float:
+    """l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
+
+    The difference of W and W' is cubed, although it enters once (110), and W is assumed to be unique, although it is
+    unique only up to a rotation. sigma_k - Delta_2 is at least its floor.
+    """
+    change = delta_2(q.documents, q.alpha0)
+    root = math.sqrt(max(q.sigma_k - change, _sigma_floor(q.alpha0)))
+    whitener = (math.sqrt(2 * q.topics) * change / (q.sigma_k * root)) ** 3
+    tensor = delta_3(q.documents, q.alpha0) * (math.sqrt(q.topics) / root) ** 3
+    return m3_norm(q.documents, q.alpha0) * whitener + tensor
+
+
+def _delta_pairs(q: Quantities) -> float:
+    """l2 sensitivity of each vector and value of the decomposition (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
+
+    The paper uses a convergence theorem for one tensor as a stability bound between two.
+    """
+    return 2 * math.sqrt(q.topics) * _delta_whitened(q) / q.gamma_s
+
+
+def _delta_topics(q: Quantities) -> float:
+    """l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges the release of k topics as one."""
+    change, scale = delta_2(q.documents, q.alpha0), topic_scale(q.alpha0)
+    return scale * (
+        q.tensor_1 * math.sqrt(q.sigma_1) * (_delta_pairs(q) + change / q.sigma_k)
+        + math.sqrt(q.sigma_1 + change) * _delta_pairs(q)
+    )
+
+
+def topic_scale(alpha0: float) -> float:
+    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
+
+    The correct factor is this times sqrt(alpha0 (alpha0 + 1)).
+    """
+    return (alpha0 + 2) / (2 * math.sqrt(alpha0 * (alpha0 + 1)))
+
+
+def _sigma_floor(alpha0: float) -> float:
+    """The least value of noisy eigenvalues of M2, to which smaller ones are raised, in the paper's units."""
+    return _FLOOR / (alpha0 * (alpha0 + 1))
+
+
+def gap_floor(alpha0: float) -> float:
+    """The least value of noisy gaps of the whitened M3, to which smaller ones are raised, in the paper's units."""
+    return _FLOOR / topic_scale(alpha0)
+
+
+def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float]) -> Quantities:
+    """`q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
+
+    Each bound is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with
+    probability delta (Lemma 44). Lemma 9 prints the sensitivities 1/N and 2/N for the eigenvalues and 1 for gamma_s;
+    the authors' code has Delta_2 and Delta_3. Delta_2 agrees with equation 82.
+    """
+
+    def noise_and_margin(sensitivity: float) -> tuple[float, float]:
+        return laplace() * sensitivity / epsilon, sensitivity / epsilon * math.log(1 / (2 * delta))
+
+    matrix, tensor = delta_2(q.documents, q.alpha0), delta_3(q.documents, q.alpha0)
+    (noise_k, margin_k), (noise_1, margin_1), (noise_s, margin_s) = map(noise_and_margin, (matrix, matrix, tensor))
+    return replace(
+        q,
+        sigma_1=max(q.sigma_1 + noise_1 + margin_1, _sigma_floor(q.alpha0)),
+        sigma_k=max(q.sigma_k + noise_k - margin_k, _sigma_floor(q.alpha0)),
+        gamma_s=max(q.gamma_s + noise_s - margin_s, gap_floor(q.alpha0)),
+    )
+
+
+def edge_noise(
+    edge: str, q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float] = lambda: 0.0
+) -> EdgeNoise:
+    """The noise of `edge`.
+
+    An edge with n noisy bounds (`_NOISY_BOUNDS`) divides epsilon and delta into n + 1 equal parts: one for each bound,
+    and one for its Gaussian noise.
+    `laplace` draws standard Laplace noise for the bounds; the default gives their median.
+    """
+    parts = _NOISY_BOUNDS.get(edge, 0) + 1
+    if parts > 1:
+        q = _noisy_bounds(q, epsilon / parts, delta / parts, laplace)
+    if edge in ("e4", "e8"):
+        sensitivity = delta_2(q.documents, q.alpha0)
+    elif edge == "e3":
+        sensitivity = delta_3(q.documents, q.alpha0)
+    else:
+        sensitivity = {"e6": _delta_whitened, "e7": _delta_pairs, "e9": _delta_topics}[edge](q)
+    std = sensitivity * _gaussian_scale(epsilon / parts, delta / parts)
+    return EdgeNoise(epsilon=epsilon, delta=delta, sensitivity=sensitivity, std=std)
+
 
 _LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
 
@@ -196,3 +388,130 @@ def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
     """
     L = np.linalg.qr(W, mode="r")
     return np.asarray(np.einsum("xyz,xa,yb,zc->abc", _symmetric_part(Z), L, L, L, optimize=True))
+
+
+_FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
+_LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen split
+
+
+def bound(
+    placement: str, q: Quantities, epsilon: float, delta: float, split: Mapping[str, float] | None = None
+) -> float:
+    """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
+
+    `q` are the quantities in the paper's formulas. The mechanism adds noise to its bounds on local sensitivities, too;
+    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
+    """
+    noise = {
+        edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
+    }
+    if placement == "config4":
+        return _gaussian_vector_norm(noise["e9"].std, q.words)
+    gap, roots = max(q.gamma_s, gap_floor(q.alpha0)), 2 * math.sqrt(q.topics)
+    if placement == "config3":
+        std = noise["e7"].std
+        return _unwhitened(q, _gaussian_vector_norm(std, q.topics), _gaussian_norm(std), noise["e8"])
+    tensor = _whitened_noise(q, noise) if placement == "config1" else _gaussian_tensor_norm(noise["e6"].std, q.topics)
+    return _unwhitened(q, roots * tensor / gap, roots * tensor / gap, noise["e8"])
+
+
+def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> dict[str, float]:
+    """The split of the budget over the edges of `placement` with the least `bound`."""
+    edges = EDGES[placement]
+    if len(edges) == 1:
+        return {edges[0]: 1.0}
+
+    def split(logits: np.ndarray) -> dict[str, float]:
+        powers = np.exp(np.append(logits, 0.0) - max(float(logits.max()), 0.0))
+        shares = _LEAST_SHARE + (1 - _LEAST_SHARE * len(edges)) * powers / powers.sum()
+        return dict(zip(edges, shares.tolist(), strict=True))
+
+    best = minimize(
+        lambda logits: math.log(bound(placement, q, epsilon, delta, split(logits))),
+        np.zeros(len(edges) - 1),
+        method="Nelder-Mead",
+        options={"xatol": 1e-3, "fatol": 1e-6},
+    )
+    return split(best.x)
+
+
+def planted(
+    documents: int,
+    words: int,
+    topics: int,
+    alpha0: float = 1.0,
+    *,
+    concentration: float = 0.05,
+    zipf: float = 1.0,
+    seed: int = 0,
+) -> Quantities:
+    """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
+
+    The prior is symmetric, so that all lambda are equal and gamma_s is zero; `bound` raises gamma_s to its floor.
+    """
+    mu = synthetic(1, words, topics, alpha0=alpha0, seed=seed, concentration=concentration, zipf=zipf)[1]
+    weight = 1 / (topics * (alpha0 + 1))
+    values = np.linalg.eigvalsh(weight * mu @ mu.T)  # eigenvalues of M2 = sum of weight mu mu', without its zeros
+    return Quantities(
+        documents=documents,
+        words=words,
+        topics=topics,
+        alpha0=alpha0,
+        sigma_1=float(values[-1]),
+        sigma_k=float(values[0]),
+        tensor_1=2 / ((alpha0 + 2) * math.sqrt(weight)),
+        gamma_s=0.0 if topics > 1 else 1 / (2 * (alpha0 + 2) * math.sqrt(weight)),
+    )
+
+
+def _gaussian_norm(std: float) -> float:
+    """Bound on |n| for the noise n of one number, with standard deviation `std`.
+
+    Theorem 40 with log(2 / failure), because both tails count.
+    """
+    return std * math.sqrt(2 * math.log(2 / _FAILURE))
+
+
+def _gaussian_vector_norm(std: float, k: int) -> float:
+    """Bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
+    t = math.log(1 / _FAILURE)
+    return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
+
+
+def _gaussian_matrix_norm(std: float, d: int) -> float:
+    """Bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
+
+    Theorem 42, with the constant 2 of the semicircle law for its O().
+    """
+    return 2 * math.sqrt(d) * std
+
+
+def _gaussian_tensor_norm(std: float, d: int) -> float:
+    """Bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
+
+    Theorem 43; the variance multiplies both terms.
+    """
+    covered, missed = 3 * d * math.log(6 / math.log(1.5)), math.log(2 / _FAILURE)
+    return std * math.sqrt(8 * (covered + missed))
+
+
+def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
+    """Bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
+
+    The last norm of W is cubed, as the theorem needs but does not print.
+    """
+    half = math.sqrt(q.sigma_k / 2)
+    whitener = _gaussian_matrix_norm(noise["e4"].std, q.words) / (q.sigma_k * half)
+    return m3_norm(q.documents, q.alpha0) * whitener**3 + _gaussian_tensor_norm(noise["e3"].std, q.words) / half**3
+
+
+def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
+    """Bound on the l2 error of an unwhitened topic (124).
+
+    `vectors` and `values` bound the errors of eigenvectors and eigenvalues, and `e8` is the noise of M2. The parts of
+    (124) are bounded by (134), or by (140) if the noise is on the eigenpairs themselves.
+    """
+    matrix = _gaussian_matrix_norm(e8.std, q.words)
+    return topic_scale(q.alpha0) * (
+        q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values
+    )

@@ -10,18 +10,9 @@ import numpy as np
 
 from dplda.base.config import NO_NOISE, PUBLISHED, SOUND
 from dplda.base.errors import InputError
-from dplda.budget.budget_plan import Share
-from dplda.learning.placements import (
-    config1,
-    config2,
-    config3,
-    config4,
-    default,
-    next_batch,
-    published,
-    published_noise,
-    tensor_power,
-)
+from dplda.budget.accountant import Share
+from dplda.learning.placements import config1, config2, config3, config4, default, next_batch, published, tensor_power
+from dplda.learning.placements import published as published_noise
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
@@ -32,8 +23,7 @@ from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
 from dplda.private.statistics.first_moment import FIRST_MOMENT
 from dplda.private.statistics.second_moment import SECOND_MOMENT
 from dplda.private.statistics.second_moment_times import SECOND_MOMENT_TIMES
-from dplda.private.statistics.third_moment import PROJECTED_THIRD_MOMENT, THIRD_MOMENT
-from dplda.private.statistics.third_moment_along import THIRD_MOMENT_ALONG
+from dplda.private.statistics.third_moment import PROJECTED_THIRD_MOMENT, THIRD_MOMENT, THIRD_MOMENT_ALONG
 
 NOT_PRIVATE = "NOT PRIVATE"
 _NOT_PROVEN = "NOT PROVEN PRIVATE"

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from dplda.base.errors import UnsupportedByData
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
 from dplda.learning.eigenpairs import EigenPairs
@@ -37,13 +37,12 @@ from dplda.learning.recovery import (
     word_scale,
 )
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import most_topics, noise_level, spectrum_facts, topic_count
-from dplda.learning.vocabulary_size import run_mu
+from dplda.learning.vocabulary_size import most_topics, noise_level, run_mu, spectrum_facts, topic_count
 from dplda.private import statistics
 from dplda.private.curator import Gate, Release, WordFrequencies
-from dplda.private.local_sensitivity import PtrResult
+from dplda.private.propose_test_release import PtrResult
 from dplda.private.statistics import Contribution
-from dplda.private.statistics.coordinates import unpack_offsets
+from dplda.private.statistics.lda_moments import unpack_offsets
 
 MOST_DENSE_WORDS = 5000  # largest vocabulary for a dense second moment, which then has 25 million numbers
 SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a run on too few units ends there

@@ -20,14 +20,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from dplda.base.threads import one_blas_thread
-from dplda.budget.budget_plan import Share
+from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
-from dplda.learning.eigenpairs import noisy_tensor_power_method
-from dplda.learning.implicit import Implicit, along_itself
+from dplda.learning.eigenpairs import Implicit, along_itself, noisy_tensor_power_method
 from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.learning.topic_count import most_topics
+from dplda.learning.vocabulary_size import most_topics
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
 

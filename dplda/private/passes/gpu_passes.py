@@ -17,7 +17,7 @@ from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.errors import DeviceError, InputError
 from dplda.private.passes.passes import SPENT, LocalPasses, in_threads
 from dplda.private.statistics import Contribution
-from dplda.private.statistics.clip_histogram import clip_bins
+from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.private.statistics.third_moment_products import has_products
 from dplda.private.store.attributes import TableRows

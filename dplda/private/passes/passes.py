@@ -25,7 +25,7 @@ from dplda.base.arrays import Gpu
 from dplda.base.progress import NoProgress, Progress
 from dplda.base.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.private.statistics import Contribution, Statistic
-from dplda.private.statistics.clip_histogram import clip_bins
+from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.private.statistics.statistic import equal_weights
 from dplda.private.statistics.third_moment_products import ProductSums, sums_of

@@ -26,14 +26,12 @@ clipped and rounded to integers in `quantise` of numerics/clipping.py.
 """
 
 from dplda.private.statistics.core import core
-from dplda.private.statistics.expected_counts import expected_counts
+from dplda.private.statistics.expected_counts import expected_counts, likelihood_gain, topic_proportions
 from dplda.private.statistics.first_moment import first_moment
 from dplda.private.statistics.second_moment import second_moment
 from dplda.private.statistics.second_moment_times import second_moment_times
 from dplda.private.statistics.statistic import NONNEGATIVE, SIGNED, Contribution, Statistic
-from dplda.private.statistics.third_moment import projected_third_moment, third_moment
-from dplda.private.statistics.third_moment_along import third_moment_along
-from dplda.private.statistics.topic_proportions import likelihood_gain, topic_proportions
+from dplda.private.statistics.third_moment import projected_third_moment, third_moment, third_moment_along
 
 __all__ = [
     "NONNEGATIVE",

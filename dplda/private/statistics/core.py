@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.base.compiled import compiled
-from dplda.private.statistics.clipping import FAST
-from dplda.private.statistics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
+from dplda.private.statistics.clipping import FAST, LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
 from dplda.private.statistics.second_moment_times import project
 from dplda.private.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.base.compiled import compiled
-from dplda.private.statistics.clipping import FAST
-from dplda.private.statistics.loops import clear
+from dplda.private.statistics.clipping import FAST, clear
 from dplda.private.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Layout, Statistic, as_float32
 
 

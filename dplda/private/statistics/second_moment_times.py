@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.base.compiled import compiled
-from dplda.private.statistics.clipping import FAST
-from dplda.private.statistics.loops import add_scaled, clear, padded, round_up
+from dplda.private.statistics.clipping import FAST, add_scaled, clear, padded, round_up
 from dplda.private.statistics.statistic import (
     ROW_PER_WORD,
     SIGNED,

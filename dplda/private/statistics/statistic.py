@@ -14,7 +14,7 @@ import numpy as np
 
 from dplda.base.compiled import compiled
 from dplda.base.software import digest
-from dplda.private.statistics.loops import add_scaled, clear
+from dplda.private.statistics.clipping import add_scaled, clear
 
 
 @dataclass(frozen=True, repr=False)

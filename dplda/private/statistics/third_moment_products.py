@@ -26,9 +26,8 @@ import numpy as np
 from dplda.base.arrays import Array, Gpu, to_numpy
 from dplda.base.compiled import compiled
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.statistics.clipping import BOUND, FAST, MASS_SHARE
-from dplda.private.statistics.coordinates import rising
-from dplda.private.statistics.loops import padded
+from dplda.private.statistics.clipping import BOUND, FAST, MASS_SHARE, padded
+from dplda.private.statistics.lda_moments import rising
 from dplda.private.statistics.statistic import Contribution, as_float32
 from dplda.private.statistics.third_moment import THIRD_MOMENT, third_moment
 from dplda.private.statistics.unit_sums import UnitSums, length_of, read_only

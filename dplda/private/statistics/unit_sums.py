@@ -16,8 +16,7 @@ import numpy as np
 
 from dplda.base.compiled import compiled
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.statistics.clipping import quantise, squared_norm
-from dplda.private.statistics.loops import aligned, round_up
+from dplda.private.statistics.clipping import aligned, quantise, round_up, squared_norm
 from dplda.private.statistics.statistic import Contribution, Statistic
 from dplda.private.store.units import UnitCounts
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dplda.base.compiled import compiled
-from dplda.private.statistics.clipping import FAST
-from dplda.private.statistics.loops import clear, round_up
+from dplda.private.statistics.clipping import FAST, clear, round_up
 from dplda.private.statistics.statistic import NONNEGATIVE, ONE_ROW, Contribution, Statistic, equal_weights
 
 FIRST = 10  # words of a topic

@@ -1,4 +1,6 @@
-"""The corpus store: counts of documents in a folder of memory-mapped shards, or in memory.
+"""Shards, the Arrow files of documents that form a store, and blocks of documents as compressed sparse rows.
+
+The corpus store: counts of documents in a folder of memory-mapped shards, or in memory.
 
     meta.json          facts about the import and the number of shards; written last
     part-00000.arrow   the first shard: documents, and the words that they add to the dictionary
@@ -12,29 +14,325 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
-from dplda.private.store.shards import SHARD_NAME, Block, Shard, freeze, read_block, shard_name, sound_documents
 from dplda.text.reading_options import READING_FACTS
 from dplda.text.records import DOCUMENT, Defect
+
+BLOCK_DOCUMENTS = 16384
+SCHEMA = pa.schema(
+    [
+        pa.field("words", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
+        pa.field("counts", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
+        pa.field("unit", pa.binary(16), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
+    ]
+)
+
+
+# A store with group columns holds a value for each of them beside every document; null if there is none.
+_VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
+SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged.
+
+    `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary, `counts` (nnz,) in
+    [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit, `ids` (n_documents,) an Arrow string
+    array, `groups` (n_documents,) an Arrow array of lists of strings, in each list a value or null for each group
+    column; None without such columns.
+    """
+
+    indptr: NDArray[np.int32] | NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    units: NDArray[np.uint64]
+    ids: Any
+    groups: Any = None
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents. Private."""
+        return len(self.indptr) - 1
+
+    def rows(self) -> NDArray[np.int64]:
+        """Row of each entry, (nnz,)."""
+        return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
+
+    def without(self, emptied: NDArray[np.bool_]) -> Block:
+        """A copy in which the documents `emptied` (n_documents,) have no entries.
+
+        In this block, but not in the copy, their ranges in `indptr` may be invalid.
+        """
+        lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
+        starts = self.indptr[:-1].astype(np.int64)
+        return self._with_ranges(starts, lengths, self.units, self.ids, self.groups)
+
+    def eligible(self) -> Block:
+        """The documents of at least `MINIMUM_LENGTH` tokens: all that statistics, fingerprints and sketches may see.
+
+        A row that could not be read, has a bad count or lacks its unit has no tokens (docs/privacy.md, section 0).
+        """
+        kept = self.is_eligible()
+        return self if kept.all() else self.only(kept)
+
+    def is_eligible(self) -> NDArray[np.bool_]:
+        """Mask (n_documents,) of the documents that `eligible` keeps."""
+        return row_sums(self, self.counts.astype(np.uint64)) >= MINIMUM_LENGTH
+
+    def only(self, kept: NDArray[np.bool_]) -> Block:
+        """A copy that consists of the documents `kept` (n_documents,)."""
+        lengths, starts = (values.astype(np.int64)[kept] for values in (np.diff(self.indptr), self.indptr[:-1]))
+        chosen = pa.array(kept)
+        groups = None if self.groups is None else self.groups.filter(chosen)
+        return self._with_ranges(starts, lengths, self.units[kept], self.ids.filter(chosen), groups)
+
+    def _with_ranges(
+        self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
+    ) -> Block:
+        """Documents that have the entries in the ranges from `starts`, of these `lengths`."""
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        copy = Block(indptr, self.words[entries], self.counts[entries], units, ids, groups)
+        freeze((copy.indptr, copy.words, copy.counts, copy.units))
+        return copy
+
+
+def row_sums(block: Block, entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sums, modulo 2^64, of the `entries` (nnz,) of each document, (n_documents,)."""
+    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
+
+
+def read_block(batch: Any, n_words: int) -> Block:
+    """The block in an Arrow record batch of `SCHEMA`. Arrays are copied only if a document is damaged."""
+    words, counts = batch.column(0), batch.column(1)
+    indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
+    block = Block(
+        indptr=indptr,
+        words=_view(words.values, np.int32),
+        counts=_view(counts.values, np.int32),
+        units=_view(batch.column(2), np.uint64, 2).reshape(-1, 2),
+        ids=batch.column(3),
+        groups=batch.column("groups") if "groups" in batch.schema.names else None,
+    )
+    ranges = _sound_ranges(indptr, others, min(len(block.words), len(block.counts)))
+    if not ranges.all() or indptr[0] != 0 or indptr[-1] != len(block.words):
+        block = block.without(~ranges)
+    sound = sound_documents(block, n_words)
+    return block if sound.all() else block.without(~sound)
+
+
+def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
+    """Mask (n_documents,) of the documents that contain distinct words of the dictionary with counts of at least 1."""
+    bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
+    rising = np.ones(len(block.words), dtype=np.bool_)
+    rising[1:] = np.diff(block.words) > 0
+    starts = block.indptr[:-1]
+    rising[starts[starts < len(rising)]] = True
+    sound = np.ones(block.n_documents, dtype=np.bool_)
+    if bad.any() or not rising.all():
+        rows = block.rows()
+        sound[rows[bad]] = False
+        order = np.lexsort((block.words, rows))  # words may be unsorted but not repeated
+        repeated = (np.diff(block.words[order]) == 0) & (np.diff(rows[order]) == 0)
+        sound[rows[order][1:][repeated]] = False
+    return sound
+
+
+def freeze(arrays: Sequence[NDArray[Any]]) -> None:
+    """Make `arrays` read-only."""
+    for array in arrays:
+        array.flags.writeable = False
+
+
+def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
+    """Mask (n_documents,) of the documents with a sound range of entries.
+
+    `starts` and `others` (n_documents + 1,) are the offsets of the lists of words and of counts. A range is sound if it
+    is the same in both, lies within `size` entries, and begins where all earlier ranges have ended.
+    """
+    first, last = starts[:-1], starts[1:]
+    same = (first == others[:-1]) & (last == others[1:])
+    reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))
+    return np.asarray(same & (first >= 0) & (first <= last) & (last <= size) & (first >= reached))
+
+
+def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
+    """The values of a validated Arrow array, `width` numbers each."""
+    n = width * (array.offset + len(array))  # a forged buffer may be longer, and its size no multiple of the dtype's
+    return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]
+
+
+SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
+_CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
+_MAGIC = 8  # number of bytes before the messages of an Arrow file
+_HEADER, _COMPRESSION = 2, 3  # indices of fields in `Message` and `RecordBatch`, tables of Arrow's flatbuffers
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of an import at the end of a shard: documents read (including defective ones) and documents kept."""
+
+    n_read: int
+    n_documents: int
+    defects: dict[str, int]
+
+
+class Shard:
+    """A memory-mapped Arrow file of documents, in uncompressed record batches.
+
+    Raises `pa.ArrowException` or `OSError` for any other file. Arrow decompresses a batch as soon as it reads it, and a
+    few kilobytes may become gigabytes. Therefore the headers of all messages are checked before any batch is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with pa.memory_map(str(path)) as source:
+            content = source.read_buffer()  # stays mapped while referenced; the descriptor is closed
+        file = pa.ipc.open_file(content)
+        messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # the messages after the schema
+        schema = next((known for known in (SCHEMA, SCHEMA_WITH_GROUPS) if file.schema.equals(known)), None)
+        if schema is None or len(messages) != file.num_record_batches:
+            raise pa.ArrowInvalid("another schema, or other batches than the footer says")
+        if not all(_is_plain(message) for message in messages):
+            raise pa.ArrowInvalid("a compressed batch")
+        self._schema, self._messages, self._metadata = schema, messages, file.schema.metadata or {}
+        self.n_bytes = content.size
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def batch(self, index: int) -> Any:
+        """A record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
+        batch = self._read(index)
+        for name in batch.schema.names[3:]:  # names may be forged; `read_block` checks the other columns
+            if name != "new_words":
+                batch.column(name).validate(full=True)
+        return batch
+
+    def new_words(self) -> Any:
+        """The words that the shard adds to the dictionary, an Arrow string array, stored with its first document."""
+        if not self._messages:
+            return pa.array([], pa.large_string())
+        column = self._read(0).column("new_words")
+        column.validate(full=True)
+        words = column.flatten()
+        if words.null_count:
+            raise pa.ArrowInvalid("a word that is null")
+        return words
+
+    def checkpoint(self) -> Checkpoint:
+        """The place where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if there is none."""
+        return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
+
+    def _read(self, index: int) -> Any:
+        batch = pa.ipc.read_record_batch(self._messages[index], self._schema)
+        batch.validate()
+        return batch
+
+
+def shard_name(number: int) -> str:
+    """The file name of the shard `number` of a store."""
+    return f"part-{number:05}.arrow"
+
+
+def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None:
+    """Write `batches` of `SCHEMA` and the checkpoint as a shard, forced to disk."""
+    grouped = bool(batches) and "groups" in batches[0].schema.names
+    schema = SCHEMA_WITH_GROUPS if grouped else SCHEMA
+    schema = schema.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
+
+    def write(file: BinaryIO) -> None:
+        with pa.ipc.new_file(file, schema) as arrow:
+            for batch in batches:
+                arrow.write_batch(batch)
+
+    write_atomically(path, write)
+
+
+def intact_shards(folder: Path) -> list[Shard]:
+    """The shards in `folder` before the first that is missing or damaged."""
+    shards: list[Shard] = []
+    with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
+        while True:
+            shard = Shard(folder / shard_name(len(shards)))
+            shard.new_words(), shard.checkpoint(), [shard.batch(index) for index in range(len(shard))]
+            shards.append(shard)
+    return shards
+
+
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Let `write` fill a temporary file that only its owner can read, force it to disk, and rename it to `path`."""
+    unfinished = path.with_name(f".{path.name}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(unfinished, path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the directory entries of `folder` to disk."""
+    with suppress(OSError):  # some file systems cannot, and some folders are writable but not readable
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _is_plain(message: Any) -> bool:
+    """Whether a message is a record batch with uncompressed buffers.
+
+    Arrow has checked that the metadata is a well-formed flatbuffer. Messages of earlier format versions are refused,
+    because they can request compression in a second field.
+    """
+    if message.type != "record batch" or message.metadata_version != pa.MetadataVersion.V5:
+        return False
+    metadata = message.metadata.to_pybytes()
+    try:
+        header = _field(metadata, _offset(metadata, 0), _HEADER)
+        return not _field(metadata, header + _offset(metadata, header), _COMPRESSION)
+    except struct.error:
+        return False
+
+
+def _field(flatbuffer: bytes, table: int, index: int) -> int:
+    """Position of the field `index` of the table at `table`; 0 if the table omits it."""
+    vtable = table - struct.unpack_from("<i", flatbuffer, table)[0]
+    slot = 4 + 2 * index
+    (size,) = struct.unpack_from("<H", flatbuffer, vtable)
+    (offset,) = struct.unpack_from("<H", flatbuffer, vtable + slot) if slot < size else (0,)
+    return int(table + offset if offset else 0)
+
+
+def _offset(flatbuffer: bytes, place: int) -> int:
+    return int(struct.unpack_from("<I", flatbuffer, place)[0])
+
 
 FORMAT = "dplda corpus store"
 VERSION = 1
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
-
-__all__ = ["Block", "CountStore", "is_store"]
 
 
 @dataclass(frozen=True)

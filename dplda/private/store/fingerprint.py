@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch
-from dplda.private.store.count_store import FINGERPRINT, META_BYTES, CountStore
-from dplda.private.store.shards import Block, row_sums
+from dplda.private.store.count_store import FINGERPRINT, META_BYTES, Block, CountStore, row_sums
 from dplda.private.store.splitmix import finalise
 from dplda.text.records import DOCUMENT
 

@@ -19,8 +19,7 @@ from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.private.store.attributes import Attribute, TableRows
-from dplda.private.store.count_store import CountStore
-from dplda.private.store.shards import Block
+from dplda.private.store.count_store import Block, CountStore
 from dplda.text.records import DOCUMENT
 
 

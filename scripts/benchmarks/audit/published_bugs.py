@@ -21,7 +21,7 @@ from benchmarks.audit.broken import clip_not_applied, game_of, replacement_forgo
 from dplda.audit import games
 from dplda.audit.games import Game, Neighbours
 from dplda.audit.replay import Check
-from dplda.budget import budget_plan
+from dplda.budget import accountant as budget_plan
 from dplda.budget.accountant import cost
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.learning.placements import default
@@ -32,8 +32,8 @@ from dplda.private.gate import Release, WordFrequencies
 from dplda.private.passes.passes import LocalPasses, Passes
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.expected_counts import LIKELIHOOD_GAIN
 from dplda.private.statistics.third_moment import THIRD_MOMENT
-from dplda.private.statistics.topic_proportions import LIKELIHOOD_GAIN
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts
 

@@ -19,12 +19,11 @@ from benchmarks.results import Record
 from benchmarks.testers import peers
 from benchmarks.testers.cells import Cell
 from dplda.audit.bounds import epsilon_shown, mu_shown
-from dplda.budget.accountant import FAILURE_SHARE, run_epsilon
-from dplda.budget.budget_plan import calibrate
+from dplda.budget.accountant import FAILURE_SHARE, calibrate, run_epsilon
 from dplda.budget.events import PrivacyStatement, merged
 from dplda.learning.placements.registry import PRIVATE, find
 from dplda.learning.settings import FitSettings, ModelSettings
-from dplda.report import attack_bounds
+from dplda.report import promise as attack_bounds
 
 TESTER = "risk curves"
 BUDGETS = ((0.5, 1e-6), (1.0, 1e-6), (4.0, 1e-5), (8.0, 1e-6))

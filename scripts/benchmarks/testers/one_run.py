@@ -20,7 +20,7 @@ from benchmarks.testers import peers
 from dplda.audit.games import Attacker, Game, NoNoise, one_core
 from dplda.base.config import NO_NOISE, PrivacySettings
 from dplda.base.progress import NoProgress
-from dplda.budget.budget_plan import Share, calibrate
+from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Event
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
@@ -33,8 +33,7 @@ from dplda.private.statistics import Contribution
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts
 from dplda.runs.corpus import Corpus, synthetic
-from dplda.runs.request import Request
-from dplda.runs.run_words import find_words
+from dplda.runs.request import Request, find_words
 
 LEVEL = 0.05  # each bound is too large with at most this probability
 REPEATED = 50  # count of a canary's own word: its norm is then beyond every clipping norm
