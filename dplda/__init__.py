@@ -51,7 +51,7 @@ __getattr__, __dir__ = lazy(
         "errors": "base.errors",
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",
-        "load": "runs.saved_models",
+        "load": "runs.series",
         "public_prior": "runs.priors",
         "read_corpus": "runs.corpus",
         "released_prior": "runs.series",

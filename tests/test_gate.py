@@ -34,7 +34,7 @@ LOOPS = {  # sums of units that they are given
 COUNTS = ("dplda.private.store", "dplda.runs.corpus")  # where private counts are made
 
 # The modules outside these that may import each. `dplda.runs.fitting` hands the store on unread;
-# `dplda.model.inference` and the commands that read a corpus say that they are not private, and
+# the commands that read a corpus say that they are not private, and
 # `dplda.runs.grid` reads corpora that were planted or declared public, as do `dplda.runs.priors` and
 # `dplda.audit.shadow_models`; `dplda.audit.games` makes its own. `dplda.cli.table_commands` shows on the screen how
 # many of the first documents are in no group.
@@ -56,6 +56,7 @@ PRIVATE_MODULES = {
         "dplda.runs.grid",
         "dplda.cli.corpus_command",
         "dplda.cli.options",
+        "dplda.cli.run_commands",
         "dplda.cli.table_commands",
     },
     "dplda.private.store.preparation": {
@@ -63,7 +64,7 @@ PRIVATE_MODULES = {
         "dplda.runs.priors",
         "dplda.runs.recording",
     },  # runs name `ById` alone
-    "dplda.private.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
+    "dplda.private.store.count_store": {*PASSES, "dplda.cli.options"},
     "dplda.private.store.units": {*PASSES, *LOOPS},
     "dplda.private.store.fingerprint": {*("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.grid")},
     "dplda.private.store.writer": set(),
@@ -71,7 +72,7 @@ PRIVATE_MODULES = {
 }
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
-    "CountStore": {*PASSES, "dplda.model.inference"},
+    "CountStore": {*PASSES},
     "UnitCounts": {*PASSES, *LOOPS},
     "UnitRange": PASSES,
     "all_words": {"dplda.private.passes.passes"},
@@ -146,7 +147,7 @@ DEFINED_IN = {
     "ExactNoise": "dplda.private.noise",
     "Curator": "dplda.private.curator",
     "ExactGate": "dplda.private.exact_gate",
-    "counts_for": "dplda.model.inference",
+    "counts_for": "dplda.runs.corpus",
     "read_sample": "dplda.text.sampling",
     "first_records": "dplda.cli.check_command",
 }

@@ -13,7 +13,7 @@ from dp_accounting.pld import PLDAccountant
 
 import dplda
 from dplda.cli.main import main
-from dplda.model.inference import counts_for
+from dplda.runs.corpus import counts_for
 from dplda.runs.grid import diversity, npmi
 
 DATA = os.environ.get("DPLDA_SHARED_DATA", "")

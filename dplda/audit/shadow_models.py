@@ -25,10 +25,9 @@ from dplda.base.errors import InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.base.software import version
 from dplda.budget.events import PrivacyStatement
-from dplda.model.inference import counts_for
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import write_atomically
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, counts_for
 from dplda.runs.fitting import fit
 from dplda.runs.recording import statement
 from dplda.runs.request import requested

@@ -41,8 +41,8 @@ __getattr__, __dir__ = lazy(
     {
         "ComparisonLog": "comparisons",
         "DatasetRecord": "ledger_records",
-        "Grant": "grants",
-        "Guarantee": "grants",
+        "Grant": "ledger_records",
+        "Guarantee": "ledger_records",
         "HistoryRecord": "ledger_records",
         "Ledger": "ledger",
         "PlannedEvent": "ledger_records",
@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazy(
         "Reservation": "reservation",
         "RunRecord": "ledger_records",
         "Status": "ledger_records",
-        "Verification": "integrity",
+        "Verification": "schema",
         "new_name": "ledger",
     },
 )

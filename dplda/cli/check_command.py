@@ -33,8 +33,8 @@ from dplda.cli.options import (
     reading_options,
 )
 from dplda.text.files import STANDARD_INPUT, find_paths
+from dplda.text.language_guess import UNSPACED, guess_language
 from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
-from dplda.text.tokenizers import UNSPACED, guess_language
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger

@@ -170,7 +170,7 @@ def transform(
     RUN is an id or its beginning, a dataset for its latest run, or a model folder. The language and tokenizer
     of the run are used unless options say otherwise. Words that the model does not know are counted and left out.
     """
-    from dplda.model.inference import counts_for
+    from dplda.runs.corpus import counts_for
 
     if out is not None:
         if out.suffix not in (".csv", ".npz"):

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +17,6 @@ from scipy import sparse
 
 from dplda.base.compiled import compiled
 from dplda.base.errors import InputError
-
-if TYPE_CHECKING:
-    from dplda.private.store.count_store import CountStore
-
 
 _ITERATIONS = 1000  # maximum iterations; real documents need a few dozen
 _TOLERANCE = 1e-5  # stop when the mean absolute change of a variational parameter, in word counts, is below this
@@ -154,28 +148,3 @@ def posterior_mean(
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(fold, range(0, len(answer), _CHUNK)))
     return answer
-
-
-def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
-    """Counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
-
-    `counts` is ``(n_documents, n_words)``. Words that are not among `words` are left out; `unknown_tokens` counts their
-    tokens. All four values are private.
-    """
-    column = {word: j for j, word in enumerate(words)}
-    columns = np.array([column.get(word, -1) for word in store.dictionary], dtype=np.int64)
-    parts, ids = [], []
-    unknown = total = 0
-    for block in store.blocks():
-        target = columns[block.words]
-        known = target >= 0
-        counts = block.counts
-        total += int(counts.sum(dtype=np.int64))
-        unknown += int(counts[~known].sum(dtype=np.int64))
-        # The cumulative count of known entries maps old row boundaries to new ones.
-        boundaries = np.concatenate(([0], np.cumsum(known)))[block.indptr]
-        shape = (len(block.indptr) - 1, len(words))
-        parts.append(sparse.csr_matrix((counts[known], target[known], boundaries), shape=shape))
-        ids.extend(block.ids.to_pylist())
-    whole = sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(column)), dtype=np.int64)
-    return whole, ids, unknown, total

@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazy(
     "dplda",
     {
         "EigenPairs": "learning.eigenpairs",
-        "Implicit": "learning.implicit",
+        "Implicit": "learning.eigenpairs",
         "LowRank": "papers.low_rank",
         "Subspace": "learning.power_method",
         "adaptive_power_iteration": "papers.adaptive",

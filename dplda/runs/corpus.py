@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
+import numpy as np
+from scipy import sparse
+
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress
 from dplda.learning.synthetic import synthetic
@@ -378,3 +381,28 @@ def _describe(store: CountStore) -> list[str]:
         if count:
             lines.append(f"{count:,} contribute nothing: {defect.value}.")
     return lines
+
+
+def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
+    """Counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
+
+    `counts` is ``(n_documents, n_words)``. Words that are not among `words` are left out; `unknown_tokens` counts their
+    tokens. All four values are private.
+    """
+    column = {word: j for j, word in enumerate(words)}
+    columns = np.array([column.get(word, -1) for word in store.dictionary], dtype=np.int64)
+    parts, ids = [], []
+    unknown = total = 0
+    for block in store.blocks():
+        target = columns[block.words]
+        known = target >= 0
+        counts = block.counts
+        total += int(counts.sum(dtype=np.int64))
+        unknown += int(counts[~known].sum(dtype=np.int64))
+        # The cumulative count of known entries maps old row boundaries to new ones.
+        boundaries = np.concatenate(([0], np.cumsum(known)))[block.indptr]
+        shape = (len(block.indptr) - 1, len(words))
+        parts.append(sparse.csr_matrix((counts[known], target[known], boundaries), shape=shape))
+        ids.extend(block.ids.to_pylist())
+    whole = sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(column)), dtype=np.int64)
+    return whole, ids, unknown, total

@@ -40,14 +40,13 @@ from dplda.learning.placements import published as error_bounds
 from dplda.learning.placements import registry
 from dplda.learning.placements.published import Quantities
 from dplda.learning.settings import FitSettings
-from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP
 from dplda.private.store.fingerprint import fingerprint
-from dplda.runs.corpus import Corpus, synthetic
+from dplda.runs.corpus import Corpus, counts_for, synthetic
 from dplda.runs.fitting import fit
 from dplda.runs.request import Request
 

@@ -215,7 +215,7 @@ def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]
     language = reading.get("language")
     if language is None:
         return
-    from dplda.text.tokenizers import mistaken_language
+    from dplda.text.language_guess import mistaken_language
 
     common = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > _COMMON]
     other = mistaken_language(common, language)

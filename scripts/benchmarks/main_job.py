@@ -13,7 +13,7 @@ import dplda
 from benchmarks.measuring import CommandRun, run_command, timed
 from benchmarks.systems import popular_peers
 from benchmarks.tables import Table
-from dplda.model.inference import counts_for
+from dplda.runs.corpus import counts_for
 from dplda.runs.grid import diversity, npmi
 
 

@@ -15,7 +15,7 @@ from benchmarks.tables import Table
 from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
 from dplda.learning.settings import FitSettings
 from dplda.learning.verdicts import CLEAR, NOISE, WEAK
-from dplda.model.inference import counts_for
+from dplda.runs.corpus import counts_for
 from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs
 from dplda.runs.grid import npmi
 

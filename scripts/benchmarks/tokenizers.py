@@ -10,8 +10,7 @@ import numpy as np
 import dplda
 from benchmarks.tables import Table
 from dplda.base.errors import UnsupportedByData
-from dplda.model.inference import counts_for
-from dplda.runs.corpus import CountStore
+from dplda.runs.corpus import CountStore, counts_for
 from dplda.runs.grid import npmi
 from dplda.text.reading_options import TOKENIZERS
 

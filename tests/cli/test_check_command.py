@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplda.runs.corpus import read_corpus
-from dplda.text.tokenizers import guess_language
+from dplda.text.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"

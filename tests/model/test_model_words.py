@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from dplda.model import TopicModel
-from dplda.model.inference import counts_for
+from dplda.runs.corpus import counts_for
 
 
 class Store:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
-from dplda.private.statistics import expected_counts
-from dplda.private.statistics import expected_counts as topic_proportions
+from dplda.private.statistics import expected_counts, topic_proportions
 from dplda.private.statistics.clipping import UNROLLED, aligned, padded
 from dplda.private.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, _exp_digamma, gather, posterior
 from dplda.private.statistics.unit_sums import flat_rows

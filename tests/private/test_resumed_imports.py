@@ -232,7 +232,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     parsed: list[str] = []
     monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
     opened: list[Path] = []
-    monkeypatch.setattr("dplda.text.files._text", _noting(dplda.text.files._text, opened))
+    monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
     behind = resumed_after(take(tmp_path / "s"))
     assert behind == 19
     assert len(opened) == N - behind

@@ -264,13 +264,13 @@ ATTACKS = {
 def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path: Path) -> None:
     """The parser of HTML runs a document as code, which is the worst that a flaw of a parser could do."""
     (tmp_path / "attacked.py").write_text(
-        "from dplda.text import document_text, document_worker\n"
+        "from dplda.text import documents\n"
         "def run(raw, encoding):\n"
         "    names = {'result': raw.decode()}\n"
         "    exec(raw.decode(), names)\n"
         "    return names['result']\n"
-        "document_text._KINDS['.html'] = (run, '')\n"
-        "document_worker._CPU_SECONDS = 1\n"
+        "documents._KINDS['.html'] = (run, '')\n"
+        "documents._CPU_SECONDS = 1\n"
     )
     files = {
         "a.html": b"result = 'planets'",
@@ -285,7 +285,7 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
     folder = folder_of(tmp_path, files)
     with pytest.MonkeyPatch.context() as patch:
         start = f"import sys; sys.path[:] = [{str(tmp_path)!r}, *{{path!r}}]; import attacked; "
-        patch.setattr(document_worker, "_START", start + "attacked.document_worker.serve()")
+        patch.setattr(document_worker, "_START", start + "attacked.documents.serve()")
         patch.setattr(document_worker, "_MAX_SERVERS", 1)
         first, attacked, last = read(folder)
     assert (first, last) == ("planets", "stars")

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dplda.text import wordlists
-from dplda.text.tokenizers import _WORDS, mistaken_language, word_rule
+from dplda.text.language_guess import _WORDS, mistaken_language
+from dplda.text.tokenizers import word_rule
 
 wordfreq = pytest.importorskip("wordfreq")
 
