@@ -177,7 +177,7 @@ NO_WORDS = ["no", "document", "has", "these", "words", "at", "all", "eight"]
 @pytest.fixture
 def never_by_chance(monkeypatch):
     """A run is credited with its size less three deviations, so that chance lets none go on with too few documents."""
-    monkeypatch.setattr("dplda.runs.forecast._DEVIATIONS", -3.0)
+    monkeypatch.setattr("dplda.runs.enough._DEVIATIONS", -3.0)
 
 
 @pytest.mark.parametrize("placement", [name for name in PLACEMENTS if name != "none"])
@@ -208,8 +208,8 @@ def test_a_run_with_a_prior_ends_after_its_size_too(planted, ledger, never_by_ch
 
 
 def test_a_prior_that_does_not_explain_few_documents_leaves_them_to_the_same_rule(planted, ledger, monkeypatch):
-    monkeypatch.setattr("dplda.runs.forecast._LEAST_FOR_PRIOR", 0.0)
-    monkeypatch.setattr("dplda.runs.forecast._LEAST_SIGNAL", 1e9)
+    monkeypatch.setattr("dplda.runs.enough._LEAST_FOR_PRIOR", 0.0)
+    monkeypatch.setattr("dplda.runs.enough._LEAST_SIGNAL", 1e9)
     prior = PriorTopics(np.full((4, len(WORDS)), 1 / len(WORDS)), tuple(WORDS), "a test", True)
     told = "^the prior does not explain the documents, and without it the corpus has about .* to learn topics from them"
     with pytest.raises(UnsupportedByData, match=told):

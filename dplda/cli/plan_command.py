@@ -243,7 +243,8 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
     """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
-    from dplda.runs.forecast import least_documents, least_epsilon, rounded_up
+    from dplda.runs.enough import rounded_up
+    from dplda.runs.forecast import least_documents, least_epsilon
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]

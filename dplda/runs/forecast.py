@@ -1,11 +1,8 @@
-"""Public constants of two reference corpora, which replace measurements of a private corpus.
+"""Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
 
-Measured once on two public corpora in English, with one document per unit and without stop words: 100,000 film reviews
-(IMDB) and the 18,847 posts of 20 newsgroups. The two corpora's word frequencies and document lengths differ by at most
-a tenth. The topics of the film reviews are close together, those of the newsgroups far apart.
-
-
-Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
+The constants were measured once on two public corpora in English, with one document per unit and without stop words:
+100,000 film reviews (IMDB) and the 18,847 posts of 20 newsgroups. The two corpora's word frequencies and document
+lengths differ by at most a tenth. The topics of the film reviews are close together, those of the newsgroups far apart.
 
 The noise of a stage is its noise multiplier times its clipping threshold. Both are as in a fit: the threshold is a
 quantile of the norms of the documents' contributions. These norms are nearly log-normal.
@@ -24,23 +21,21 @@ Noise rotates the directions of a block. With noise of spectral norm n, the bloc
 of an eigenvalue v. Supported topics are counted as in a fit, on simulated cores: diagonal matrices of the captured
 eigenvalues, plus noise from a public seed.
 
-The least budget or number of documents that a run needs, and the check that ends a run on too few documents.
-
-Forecasts of runs with prior topics, from public numbers alone.
+`least_epsilon` and `least_documents` search for what supports all topics, and `forecast_prior` forecasts a run with a
+prior.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dplda.base.config import MINIMUM_LENGTH, RANGES, Range
-from dplda.base.errors import UnsupportedByData
+from dplda.base.config import MINIMUM_LENGTH, RANGES
 from dplda.budget.accountant import calibrate, cost
 from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
 from dplda.learning.placements import default, from_pairs
@@ -49,27 +44,18 @@ from dplda.learning.recovery import word_scale
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import (
     chosen_words_needed,
-    frequency_limit,
     most_paired_words,
     most_topics,
     most_words,
     noise_level,
-    run_mu,
 )
 from dplda.private.curator import WordFrequencies
-from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE, SIGNED
-from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.expected_counts import MOST_GAIN
 from dplda.private.statistics.lda_moments import coefficients
-from dplda.private.statistics.word_votes import MOST_WORDS
-
-# The share of documents that contain the word of each rank; the last is extrapolated.
-_RANKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 300, 1000, 3000, 10_000, 1_000_000)
-_HELD = (0.62, 0.58, 0.51, 0.40, 0.25, 0.18, 0.137, 0.108, 0.076, 0.039, 0.016, 0.0053, 0.0011, 2e-6)
+from dplda.runs.enough import DOCUMENTS, VOTE, find_least, scale_events, typical_words, votes_needed, with_epsilon
 
 PICKED = 65.0  # distinct words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
-VOTE = 0.095  # mean vote for a word by a document that contains it
 LENGTH = 0.7  # effective document length in the moments, 1 / mean(1 / length), divided by its distinct words
 WORD_ENERGY = 0.8  # mean over the words of a document of (count times the share of it assigned to one topic)^2
 _DECAY = 0.5  # eigenvalue j of the scaled second moment, orthogonal to the mean direction, is proportional to j^-_DECAY
@@ -106,17 +92,8 @@ MANY_SUBJECTS = ReferenceCorpus("many subjects", "newsgroups", 0.28)
 REFERENCE_CORPORA = (ONE_SUBJECT, MANY_SUBJECTS)
 
 
-def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
-    """Document frequencies of the `words` most frequent words, descending, without those below `least`."""
-    ranks = np.arange(1, words + 1)
-    shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
-    return np.asarray(shares[shares >= least])
-
-
-DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
 _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
-_FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
 
 
 @dataclass(frozen=True)
@@ -288,27 +265,19 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
     number that contain the rarest word. With a public vocabulary there is no selection, only noise on counts.
     """
-    most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
-    wanted = _limited(word_frequencies(most + _FREQUENT), inputs.settings)
+    wanted = typical_words(inputs.settings)
     if inputs.public_vocabulary:
         kept, picked, needed = wanted, max(LENGTH * float(wanted.sum()), 1.0), std
     else:
-        picked, needed = PICKED, _threshold(noise, failure)
-        least = needed / (VOTE * noise.documents)
-        kept = _limited(word_frequencies(most + _FREQUENT, least), inputs.settings)
+        needed = votes_needed(noise.multipliers[stage], failure, inputs.settings.privacy.adjacency)
+        picked, kept = PICKED, typical_words(inputs.settings, needed / (VOTE * noise.documents))
     pairs = from_pairs.applies(noise.documents, WordFrequencies((), kept, std), inputs.settings)
     limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
     words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
     return words, StageForecast(stage, noise.multipliers[stage], needed / VOTE, signal), pairs
-
-
-def _threshold(noise: _Noise, failure: float) -> float:
-    """The sum of votes at which a private word is released."""
-    std = noise.deviation(Stage.VOCABULARY, NONNEGATIVE)
-    return selection_threshold(std * BOUND, failure / (2 if noise.replaces else 1), MOST_WORDS) / BOUND
 
 
 def units_needed(statement: PrivacyStatement) -> float | None:
@@ -319,13 +288,7 @@ def units_needed(statement: PrivacyStatement) -> float | None:
     event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:
         return None
-    noise = _Noise(1, {Stage.VOCABULARY: event.noise_multiplier}, statement.adjacency == "replace")
-    return _threshold(noise, event.delta) / VOTE
-
-
-def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:
-    """The `frequencies` (n_words,), descending, of the words that a fit models if it releases all of them."""
-    return frequencies[frequencies <= frequency_limit(frequencies, settings)][: settings.vocabulary.max_vocabulary]
+    return votes_needed(event.noise_multiplier, event.delta, statement.adjacency) / VOTE
 
 
 def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
@@ -414,92 +377,8 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     return float(std / top), TOP_WORD * mass * text.held / k
 
 
-def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
-    """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
-    noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
-    words, *_ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
-    return len(words.frequencies) >= settings.model.least_words
-
-
 def _multipliers(events: Sequence[Event]) -> dict[str, float]:
     return {event.stage: event.noise_multiplier or 0.0 for event in events}
-
-
-# A run continues if 1.5 times the size's upper limit (+2 deviations) would be enough.
-_LENIENCY, _DEVIATIONS = 1.5, 2.0
-# Least documents * mu: below it, topics are noise, and no prior passes its test (docs/design-log.md).
-_LEAST_SIGNAL, _LEAST_FOR_PRIOR = 150.0, 60.0
-_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
-
-
-def require_documents(
-    settings: FitSettings, events: Sequence[Event], documents: float, unit: str, *, of_prior: bool = False
-) -> None:
-    """Raise `UnsupportedByData` if the corpus is surely too small to tell anything.
-
-    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
-    (`documents` + 2 standard deviations of their noise) documents times the run's mu are less than a constant or,
-    unless words are public, are expected to give fewer words than the topics need. With `of_prior`, the run may still
-    choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
-    and on public numbers alone.
-    """
-    words_known = of_prior or settings.vocabulary.words is not None
-    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_SIGNAL
-
-    def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
-        stand_out = number * run_mu(settings) >= least
-        return stand_out and (words_known or enough_words(settings, events, number))
-
-    if enough(settings, events, _most(documents, events)):
-        return
-
-    def by_budget(epsilon: float) -> bool:
-        scaled = _scaled(events, settings, epsilon)
-        return enough(_at(settings, epsilon), scaled, _most(documents, scaled))
-
-    counted = "documents" if unit == "document" else f"different values of {unit}"
-    budget, number = (
-        _least(by_budget, RANGES["epsilon"]),
-        _least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS),
-    )
-    signal = _most(documents, events) * run_mu(settings)
-    fewer_words = not words_known and signal >= _LEAST_SIGNAL
-    ways = {
-        f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
-        f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
-        "a public word list (--vocabulary)": fewer_words,
-        "public text about the same things (--prior)": not of_prior and signal >= _LEAST_FOR_PRIOR,
-        "fewer topics": fewer_words,
-    }
-    listed = "" if settings.vocabulary.words is None else " with words of the word list"
-    raise UnsupportedByData(
-        f"the corpus has about {max(0, round(documents)):,} {counted}{listed} (noisy, standard deviation "
-        f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
-        f"{_purpose(settings, of_prior=of_prior)}. Any one of these may be enough: "
-        f"{'; '.join(way for way, helps in ways.items() if helps)}."
-    )
-
-
-def _most(documents: float, events: Sequence[Event]) -> int:
-    """The largest number of units with which a run of `events` that releases the size `documents` is credited."""
-    return max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * _size_std(events))))
-
-
-def _size_std(events: Sequence[Event]) -> float:
-    (size,) = (event for event in events if event.stage == Stage.SIZE)
-    return size.noise_multiplier or 0.0
-
-
-def _purpose(settings: FitSettings, *, of_prior: bool) -> str:
-    """What a run cannot do with too few documents."""
-    if of_prior:
-        return "tell whether they are about the topics of the prior"
-    if settings.vocabulary.words is not None:
-        return "learn topics from them"
-    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
-    limit = settings.vocabulary.max_document_frequency
-    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
-    return f"choose the words{limited} for {topics} privately"
 
 
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
@@ -510,10 +389,10 @@ def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None
     settings, events = inputs.settings, inputs.events
 
     def supports(epsilon: float) -> bool:
-        changed = replace(inputs, settings=_at(settings, epsilon))
-        return forecast_with(changed, kind, _scaled(events, settings, epsilon)).supported >= inputs.most_topics
+        changed = replace(inputs, settings=with_epsilon(settings, epsilon))
+        return forecast_with(changed, kind, scale_events(events, settings, epsilon)).supported >= inputs.most_topics
 
-    return _least(supports, RANGES["epsilon"])
+    return find_least(supports, RANGES["epsilon"])
 
 
 def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None:
@@ -524,35 +403,8 @@ def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None
         changed = replace(inputs, documents=math.ceil(documents))
         return forecast_with(changed, kind, events).supported >= inputs.most_topics
 
-    least = _least(supports, DOCUMENTS)
+    least = find_least(supports, DOCUMENTS)
     return None if least is None else math.ceil(least)
-
-
-def rounded_up(value: float) -> str:
-    """`value` rounded up to two significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
-
-
-def _at(settings: FitSettings, epsilon: float) -> FitSettings:
-    return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
-
-
-def _scaled(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
-    """The `events` of a run with these settings, as they would be at another `epsilon`."""
-    factor = run_mu(settings) / run_mu(_at(settings, epsilon))
-    return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
-
-
-def _least(holds: Callable[[float], bool], within: Range) -> float | None:
-    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
-    low, high = within.low, within.high
-    if not holds(high):
-        return None
-    for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 _STANDS_OUT = 3.0  # standard deviations above 0 from which on a sum stands out from its noise

@@ -35,7 +35,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.private.gate import Gate, WordFrequencies
 from dplda.private.statistics import Statistic
 from dplda.runs.corpus import Corpus
-from dplda.runs.forecast import require_documents
+from dplda.runs.enough import require_documents
 from dplda.runs.recording import Planned
 from dplda.runs.series import find_place
 from dplda.text.reading_options import Tokenization

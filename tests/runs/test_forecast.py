@@ -14,6 +14,7 @@ from dplda.budget.accountant import calibrate
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
 from dplda.runs.corpus import synthetic
+from dplda.runs.enough import word_frequencies
 from dplda.runs.forecast import (
     MANY_SUBJECTS,
     ONE_SUBJECT,
@@ -21,7 +22,6 @@ from dplda.runs.forecast import (
     Forecast,
     ForecastInputs,
     ReferenceCorpus,
-    word_frequencies,
 )
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)

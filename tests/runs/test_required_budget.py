@@ -13,14 +13,8 @@ from dplda.budget.events import Event, Stage
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import run_mu
-from dplda.runs.forecast import (
-    MANY_SUBJECTS,
-    REFERENCE_CORPORA,
-    ForecastInputs,
-    least_documents,
-    least_epsilon,
-    require_documents,
-)
+from dplda.runs.enough import require_documents
+from dplda.runs.forecast import MANY_SUBJECTS, REFERENCE_CORPORA, ForecastInputs, least_documents, least_epsilon
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
@@ -93,7 +87,7 @@ def test_private_words_need_more_documents_than_public_ones():
 @pytest.mark.parametrize("documents", [-50.0, 3.0, 100.0])
 @pytest.mark.parametrize("case", [{}, {"words": LISTED}, {"of_prior": True}, {"words": LISTED, "of_prior": True}])
 def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
-    monkeypatch.setattr("dplda.runs.forecast._DEVIATIONS", -1.0)
+    monkeypatch.setattr("dplda.runs.enough._DEVIATIONS", -1.0)
     told = refusal(documents, topics=4, **case)
     (number,) = (int(each.replace(",", "")) for each in re.findall(r"at least ([\d,]+) documents", told))
     assert refusal(2 * number, topics=4, **case) == ""

@@ -50,11 +50,11 @@ def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(led
 
 def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger, tmp_path, monkeypatch):
     ledger.grant("s", unbounded=True)
-    monkeypatch.setattr("dplda.runs.forecast._LEAST_SIGNAL", 1e9)
+    monkeypatch.setattr("dplda.runs.enough._LEAST_SIGNAL", 1e9)
     with pytest.raises(UnsupportedByData, match="too few at epsilon 3 to learn topics"):
         fitted(0, ledger, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.runs.forecast._LEAST_SIGNAL", 0.0)
+        patch.setattr("dplda.runs.enough._LEAST_SIGNAL", 0.0)
         first = fitted(0, ledger, tmp_path)
     second = fitted(1, ledger, tmp_path)
     assert second.parameters["prior"]["source"] == f"run {first.parameters['run']}"

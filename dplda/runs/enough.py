@@ -1,0 +1,173 @@
+"""Whether a corpus has enough documents for a run, from its noisy size and a few public numbers.
+
+A live run asks `require_documents` once. Forecasts (`dplda.runs.forecast`) read the same numbers: how frequent words
+are in typical text, how many documents must contain a word for a run to release it, and the search for the least
+budget or number of documents that would do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dplda.base.config import RANGES, Range
+from dplda.base.errors import UnsupportedByData
+from dplda.budget.events import Event, Stage
+from dplda.learning.settings import FitSettings
+from dplda.learning.vocabulary_size import frequency_limit, run_mu
+from dplda.private.noise import selection_threshold
+from dplda.private.statistics import NONNEGATIVE
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.word_votes import MOST_WORDS
+
+DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
+VOTE = 0.095  # mean vote for a word by a document that contains it
+
+# The share of documents that contain the word of each rank; the last is extrapolated. Measured on two public corpora in
+# English, with one document per unit and without stop words (`dplda.runs.forecast`).
+_RANKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 300, 1000, 3000, 10_000, 1_000_000)
+_HELD = (0.62, 0.58, 0.51, 0.40, 0.25, 0.18, 0.137, 0.108, 0.076, 0.039, 0.016, 0.0053, 0.0011, 2e-6)
+_FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
+
+# A run continues if 1.5 times the size's upper limit (+2 deviations) would be enough.
+_LENIENCY, _DEVIATIONS = 1.5, 2.0
+# Least documents * mu: below it, topics are noise, and no prior passes its test (docs/design-log.md).
+_LEAST_SIGNAL, _LEAST_FOR_PRIOR = 150.0, 60.0
+_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
+
+
+def require_documents(
+    settings: FitSettings, events: Sequence[Event], documents: float, unit: str, *, of_prior: bool = False
+) -> None:
+    """Raise `UnsupportedByData` if the corpus is surely too small to tell anything.
+
+    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
+    (`documents` + 2 standard deviations of their noise) documents times the run's mu are less than a constant or,
+    unless words are public, are expected to give fewer words than the topics need. With `of_prior`, the run may still
+    choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
+    and on public numbers alone.
+    """
+    words_known = of_prior or settings.vocabulary.words is not None
+    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_SIGNAL
+
+    def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
+        stand_out = number * run_mu(settings) >= least
+        return stand_out and (words_known or enough_words(settings, events, number))
+
+    if enough(settings, events, _most(documents, events)):
+        return
+
+    def by_budget(epsilon: float) -> bool:
+        scaled = scale_events(events, settings, epsilon)
+        return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
+
+    counted = "documents" if unit == "document" else f"different values of {unit}"
+    budget = find_least(by_budget, RANGES["epsilon"])
+    number = find_least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS)
+    signal = _most(documents, events) * run_mu(settings)
+    fewer_words = not words_known and signal >= _LEAST_SIGNAL
+    ways = {
+        f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
+        f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
+        "a public word list (--vocabulary)": fewer_words,
+        "public text about the same things (--prior)": not of_prior and signal >= _LEAST_FOR_PRIOR,
+        "fewer topics": fewer_words,
+    }
+    listed = "" if settings.vocabulary.words is None else " with words of the word list"
+    raise UnsupportedByData(
+        f"the corpus has about {max(0, round(documents)):,} {counted}{listed} (noisy, standard deviation "
+        f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
+        f"{_purpose(settings, of_prior=of_prior)}. Any one of these may be enough: "
+        f"{'; '.join(way for way, helps in ways.items() if helps)}."
+    )
+
+
+def _most(documents: float, events: Sequence[Event]) -> int:
+    """The largest number of units with which a run of `events` that releases the size `documents` is credited."""
+    return max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * _size_std(events))))
+
+
+def _size_std(events: Sequence[Event]) -> float:
+    (size,) = (event for event in events if event.stage == Stage.SIZE)
+    return size.noise_multiplier or 0.0
+
+
+def _purpose(settings: FitSettings, *, of_prior: bool) -> str:
+    """What a run cannot do with too few documents."""
+    if of_prior:
+        return "tell whether they are about the topics of the prior"
+    if settings.vocabulary.words is not None:
+        return "learn topics from them"
+    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
+    limit = settings.vocabulary.max_document_frequency
+    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
+    return f"choose the words{limited} for {topics} privately"
+
+
+def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
+    """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
+    multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
+    needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
+    return len(typical_words(settings, needed / (VOTE * documents))) >= settings.model.least_words
+
+
+def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
+    """The sum of votes from which on a run releases a private word.
+
+    `multiplier` is the noise multiplier of the votes, and `delta` the probability that the run releases a word of a
+    single unit.
+    """
+    replaces = adjacency == "replace"
+    std = multiplier * (NONNEGATIVE if replaces else 1.0)
+    return selection_threshold(std * BOUND, delta / (2 if replaces else 1), MOST_WORDS) / BOUND
+
+
+def typical_words(settings: FitSettings, least: float = 0.0) -> np.ndarray:
+    """Document frequencies (n_words,), descending, of the words that a fit models if it releases those above `least`.
+
+    The words are those of typical text.
+    """
+    most = settings.vocabulary.max_vocabulary
+    frequencies = word_frequencies(most + _FREQUENT, least)
+    return frequencies[frequencies <= frequency_limit(frequencies, settings)][:most]
+
+
+def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
+    """Document frequencies of the `words` most frequent words of typical text, descending, from `least` on."""
+    ranks = np.arange(1, words + 1)
+    shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
+    return np.asarray(shares[shares >= least])
+
+
+def find_least(holds: Callable[[float], bool], within: Range) -> float | None:
+    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
+    low, high = within.low, within.high
+    if not holds(high):
+        return None
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def with_epsilon(settings: FitSettings, epsilon: float) -> FitSettings:
+    """`settings` with another `epsilon`."""
+    return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
+
+
+def scale_events(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
+    """The `events` of a run with these settings, as they would be at another `epsilon`.
+
+    Multipliers are inversely proportional to the total GDP parameter.
+    """
+    factor = run_mu(settings) / run_mu(with_epsilon(settings, epsilon))
+    return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
+
+
+def rounded_up(value: float) -> str:
+    """`value` rounded up to two significant digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
