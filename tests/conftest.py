@@ -43,7 +43,7 @@ def model() -> TopicModel:
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs on few documents go on to their end."""
-    monkeypatch.setattr("dplda.runs.request.require_documents", lambda *_, **__: None)
+    monkeypatch.setattr("dplda.runs.words.require_documents", lambda *_, **__: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

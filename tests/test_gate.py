@@ -43,11 +43,11 @@ PRIVATE_MODULES = {
         "dplda",
         "dplda.corpus",
         "dplda.runs.fitting",
-        "dplda.runs.request",
+        "dplda.runs.words",
         "dplda.runs.series",
         "dplda.runs.estimator",
         "dplda.runs.priors",
-        "dplda.runs.recording",
+        "dplda.runs.run",
         "dplda.runs.charged_query",
         "dplda.runs.tabulation",
         "dplda.runs.evaluation",
@@ -62,11 +62,11 @@ PRIVATE_MODULES = {
     "dplda.private.store.preparation": {
         "dplda.runs.corpus",
         "dplda.runs.priors",
-        "dplda.runs.recording",
+        "dplda.runs.run",
     },  # runs name `ById` alone
     "dplda.private.store.count_store": {*PASSES, "dplda.cli.options"},
     "dplda.private.store.units": {*PASSES, *LOOPS},
-    "dplda.private.store.fingerprint": {*("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.grid")},
+    "dplda.private.store.fingerprint": {*("dplda.runs.run", "dplda.runs.priors", "dplda.runs.grid")},
     "dplda.private.store.writer": set(),
     "dplda.private.store.splitmix": {"dplda.private.statistics.word_votes"},
 }
@@ -95,7 +95,7 @@ PRIVATE_NAMES = {
     },
     "ClusterPasses": {"dplda.private.passes.engines"},
     "GpuPasses": {"dplda.private.passes.engines"},
-    "running_engine": {"dplda.runs.recording"},
+    "running_engine": {"dplda.runs.run"},
     "GpuSums": {"dplda.private.passes.gpu_passes"},
     "UnitArrays": {"dplda.private.passes.gpu_passes"},
     "arranged": {"dplda.private.passes.gpu_passes"},
@@ -112,13 +112,13 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.private.propose_test_release"},
     "release_decomposition": {"dplda.private.curator"},
     "release_topics": {"dplda.private.curator"},
-    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.runs.grid"},
+    "ExactNoise": {"dplda.runs.run", "dplda.audit.games", "dplda.runs.grid"},
     "Curator": {
-        *("dplda.runs.recording", "dplda.private.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
+        *("dplda.runs.run", "dplda.private.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
         # as the type of what they are given
         *("dplda.runs.charged_query", "dplda.runs.tabulation", "dplda.runs.evaluation"),
     },
-    "ExactGate": {"dplda.runs.recording", "dplda.runs.grid"},
+    "ExactGate": {"dplda.runs.run", "dplda.runs.grid"},
     "counts_for": {"dplda.cli.run_commands", "dplda.runs.grid", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
     "first_records": {"dplda.cli.table_commands"},
@@ -220,9 +220,7 @@ def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptio
 
 def test_runs_say_which_ids_count_and_prepare_nothing():
     names = {
-        name
-        for module, name in imported(MODULES["dplda.runs.recording"])
-        if module == "dplda.private.store.preparation"
+        name for module, name in imported(MODULES["dplda.runs.run"]) if module == "dplda.private.store.preparation"
     }
     assert names == {"ById"}
 
@@ -254,7 +252,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
         assert len(of_corpora) == (
             module
             in {
-                *("dplda.runs.recording", "dplda.runs.priors", "dplda.runs.grid"),
+                *("dplda.runs.run", "dplda.runs.priors", "dplda.runs.grid"),
                 *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module
@@ -267,7 +265,7 @@ def _is_corpus(node: ast.expr) -> bool:
 
 
 def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
-    tree = MODULES["dplda.runs.recording"]
+    tree = MODULES["dplda.runs.run"]
     handed = [
         argument
         for function in ("engine", "fingerprint")
@@ -295,14 +293,14 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     }
     modules = (
         "dplda.runs.fitting",
-        "dplda.runs.request",
+        "dplda.runs.words",
         "dplda.runs.series",
         "dplda.runs.estimator",
         "dplda.runs.grid",
     )
     for module in (
         *modules,
-        "dplda.runs.recording",
+        "dplda.runs.run",
         "dplda.runs.charged_query",
         "dplda.runs.tabulation",
         "dplda.runs.evaluation",

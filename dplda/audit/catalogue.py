@@ -26,7 +26,8 @@ from dplda.private import statistics
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import CLIP_GRID
 from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.runs.request import Request, find_words
+from dplda.runs.fitting import plan_topics
+from dplda.runs.words import find_words
 
 _WORDS = tuple(f"w{i}" for i in range(6))
 _SUM = "sum"  # name of the only stage of a game with one query; the plan does not depend on it
@@ -220,16 +221,16 @@ def _whole_run(
     neighbours = _planted_neighbours(settings.adjacency)
     vocabulary = VocabularySettings(words=neighbours.words)
     fit_settings = FitSettings(privacy=settings, vocabulary=vocabulary, model=model, prior=prior)
-    request = Request(neighbours.corpora()[0], fit_settings, "audit")
-    facts = replace(request.public_facts, private=False)  # so that few documents do not end a run before its queries
+    run = plan_topics(neighbours.corpora()[0], fit_settings, "audit")
 
     def play(attacker: Attacker) -> Learned | None:
         with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count
-            found = find_words(attacker, facts)
+            # not private: so that few documents do not end a run before its queries
+            found = find_words(attacker, fit_settings, run.events, run.corpus, private=False)
             return learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
         return None
 
-    return Game(name, request.events, settings.epsilon, settings.delta, neighbours, play)
+    return Game(name, run.events, settings.epsilon, settings.delta, neighbours, play)
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:

@@ -28,9 +28,8 @@ from dplda.budget.events import PrivacyStatement
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import write_atomically
 from dplda.runs.corpus import Corpus, counts_for
-from dplda.runs.fitting import fit
-from dplda.runs.recording import statement
-from dplda.runs.request import requested
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.fitting import fit, plan_fit
 
 _STAGE = "train shadow models"
 _ORDINARY = "ordinary LDA"
@@ -136,8 +135,7 @@ def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: floa
     Raises `InputError` for settings that a fit refuses.
     """
     chosen: dict[str, Any] = {"placement": placement, "epsilon": epsilon, "prior": None} | settings
-    unset: dict[str, Any] = dict.fromkeys(("dataset", "series", "batch", "words"))
-    plan = requested(_corpus(targets.counts, targets.words), False, topics=topics, **unset, **chosen)
+    run = plan_fit(_corpus(targets.counts, targets.words), False, FitOptions(n_topics=topics, **chosen))
 
     def learn(counts: sparse.csr_matrix, seed: int) -> np.ndarray:
         model = fit(_corpus(counts, targets.words), n_topics=topics, ledger=False, simulate_seed=seed, **chosen)
@@ -149,7 +147,7 @@ def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: floa
     prior = "" if chosen["prior"] is None else ", prior"
     if placement == NO_NOISE:
         return System(f"no noise{prior}", learn)
-    return System(f"{placement}, epsilon {epsilon:g}{prior}", learn, statement(plan))
+    return System(f"{placement}, epsilon {epsilon:g}{prior}", learn, run.statement)
 
 
 def _corpus(counts: sparse.csr_matrix, words: tuple[str, ...]) -> Corpus:

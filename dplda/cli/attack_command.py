@@ -15,14 +15,12 @@ from dplda.cli.console import following, print_json, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
     corpus_argument,
-    delta_option,
     find_prior,
+    fit_option,
+    fit_options,
     json_option,
-    learning_options,
     ledger_option,
-    prior_option,
     public_prior_option,
-    public_vocabulary_option,
     public_words,
     quiet_option,
     read,
@@ -72,11 +70,14 @@ _PERCENT = 100
 @click.option(
     "--topics", "-k", "n_topics", type=int, metavar="K", default=DEFAULTS.model.topics, help="Number of topics."
 )
-@delta_option
-@prior_option
+@fit_options("delta", "prior")
 @public_prior_option
-@public_vocabulary_option
-@learning_options
+@fit_option(
+    "vocabulary",
+    help="A public word list, as for `dplda fit`; without it the words are those that most documents of CORPUS "
+    "contain, up to --max-vocabulary of them.",
+)
+@fit_options("max_vocabulary", "max_document_frequency", "alpha0")
 @click.option(
     "--models",
     "shadow_models",

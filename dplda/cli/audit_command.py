@@ -14,7 +14,7 @@ from dplda.base.config import PrivacySettings, Range
 from dplda.base.errors import InputError
 from dplda.cli.attack_command import attack
 from dplda.cli.console import following, print_json, say, table
-from dplda.cli.options import adjacency_option, delta_option, json_option, quiet_option
+from dplda.cli.options import fit_options, json_option, quiet_option
 
 if TYPE_CHECKING:
     from dplda.audit.games import Finding
@@ -40,8 +40,7 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
     default=8.0,
     help="Claimed epsilon (nats) of each audited mechanism and placement; a larger claim needs fewer runs to test.",
 )
-@delta_option
-@adjacency_option
+@fit_options("delta", "adjacency")
 @click.option(
     "--runs",
     default=_DEFAULT_RUNS,

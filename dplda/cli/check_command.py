@@ -38,7 +38,7 @@ from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_n
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
-    from dplda.runs.recording import Planned
+    from dplda.runs.run import Run
     from dplda.text.sampling import ColumnFacts, Sample
 
 
@@ -223,28 +223,26 @@ def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
         yield find_ledger(path) or open_ledger(Path(empty, "ledger.db"))
 
 
-def show_dry_run(report: Report, plan: Planned, ledger_path: Path | None, *, as_json: bool) -> None:
-    """Print `report` with the price of the run of this `plan`. Raises `BudgetRefused`."""
+def show_dry_run(report: Report, run: Run[Any], ledger_path: Path | None, *, as_json: bool) -> None:
+    """Print `report` with the price of the planned `run`. Raises `BudgetRefused`."""
     if not report.problems:
         with consulted_ledger(ledger_path) as ledger:
-            add_price(report, plan, ledger)
+            add_price(report, run, ledger)
     show(report, as_json=as_json)
 
 
-def add_price(report: Report, plan: Planned, ledger: Ledger) -> None:
-    """Add to `report` what the run of this `plan` would take of its dataset's budget. Raises `BudgetRefused`."""
-    from dplda.runs.request import quote
-
-    quoted = quote(plan, ledger)
+def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
+    """Add to `report` what the planned `run` would take of its dataset's budget. Raises `BudgetRefused`."""
+    quoted = run.quote(ledger)
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
     if quoted.more is None:
-        report.price = f"Dataset {plan.dataset} may spend without limit."
+        report.price = f"Dataset {run.dataset} may spend without limit."
         return
     more = f"room for about {quoted.more - 1:,} more like it" if quoted.more > 1 else "no room for another like it"
-    if plan.batch is not None and quoted.dataset.parallel:
+    if run.batch is not None and quoted.dataset.parallel:
         more += " on this batch"
     report.price = (
-        f"This run would take {quoted.share:.1%} of the budget of dataset {plan.dataset} "
+        f"This run would take {quoted.share:.1%} of the budget of dataset {run.dataset} "
         f"({quoted.dataset.grant}), which leaves {more}."
     )
 

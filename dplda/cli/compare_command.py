@@ -19,19 +19,15 @@ from dplda.cli.options import (
     MODELS,
     READING_NAMES,
     GroupedCommand,
-    adjacency_option,
-    dataset_option,
-    delta_option,
+    fit_option,
+    fit_options,
     json_option,
-    learning_options,
     ledger_option,
     open_ledger,
     public_words,
     quiet_option,
     read,
     reading_options,
-    topic_count,
-    vocabulary_option,
 )
 from dplda.learning.settings import DEFAULTS
 from dplda.model import load
@@ -96,14 +92,8 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     help="Privacy budgets to compare, each for one run (nats).",
 )
 @click.option("--repeats", default=1, help="Runs of each combination of placement, calibration and epsilon.")
-@click.option(
-    "--topics", "-k", "n_topics", type=topic_count, metavar="K", help="Number of topics [20, or K of --synthetic]."
-)
-@delta_option
-@adjacency_option
-@dataset_option
-@vocabulary_option
-@learning_options
+@fit_option("n_topics", metavar="K", help="Number of topics [20, or K of --synthetic].")
+@fit_options("delta", "adjacency", "dataset", "vocabulary", "max_vocabulary", "max_document_frequency", "alpha0")
 @click.option(
     "--seed", type=int, help="Seed of the synthetic documents and simulated noise; not allowed for private text [0]."
 )

@@ -23,7 +23,6 @@ from dplda.cli.options import (
     read_like,
     reading_options,
     refuse_question_options,
-    simulate_seed,
 )
 from dplda.cli.topics_command import topic_titles
 
@@ -61,27 +60,25 @@ def evaluate(
 
     The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """
-    from dplda.runs.charged_query import ask
-    from dplda.runs.evaluation import evaluation_plan
+    from dplda.runs.evaluation import plan_evaluation
 
-    simulate_seed(options)  # refused before anything is read
+    settings = question_settings(options)  # refused before anything is read
     if options["reference"]:
         refuse_question_options("with --reference, which is free of charge")
     model = open_model(run, ledger_path)
     source = read_like(corpus, options, model.parameters)
-    if options["dry_run"]:
-        question = evaluation_plan(model).question(model, source, **question_settings(options))
+    planned = None if options["reference"] else plan_evaluation(model, source, **settings)
+    if planned is not None and options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
-        show_dry_run(report, question, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, ledger_path, as_json=as_json)
         return
     with following(quiet=as_json or quiet) as progress:
         ledger = open_ledger(ledger_path)
-        if options["reference"]:
+        if planned is None:
             record = _in_public(model, source, ledger, progress)
         else:
-            asked = question_settings(options)
-            record = ask(evaluation_plan(model), model, source, **asked, ledger=ledger, progress=progress).to_json()
-    if not options["reference"]:
+            record = planned.execute(ledger, progress=progress).to_json()
+    if planned is not None:
         private_notes(source.notes)
     if as_json:
         print_json(record)

@@ -4,49 +4,39 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from dplda.base.config import CALIBRATIONS, DEVICES, PLACEMENTS
+from dplda.base.config import PLACEMENTS
 from dplda.base.errors import NoisyTopicsWarning
-from dplda.base.progress import NoProgress
-from dplda.cli.check_command import add_price, consulted_ledger
+from dplda.base.progress import NoProgress, Progress
+from dplda.cli.check_command import add_price, consulted_ledger, examine, show
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
     GroupedCommand,
-    adjacency_option,
-    batch_option,
     corpus_argument,
-    dataset_option,
-    delta_option,
     dry_run_option,
-    engine_options,
-    epsilon_option,
     find_prior,
+    fit_options,
     json_option,
-    learning_options,
     ledger_option,
     open_ledger,
-    prior_option,
     public_prior_option,
     public_words,
     quiet_option,
     read,
     reading_options,
-    seed_words_option,
-    series_option,
     simulate_options,
     simulate_seed,
-    topics_option,
-    vocabulary_option,
 )
 from dplda.cli.topics_command import show_topics, topics_json
-from dplda.learning.settings import DEFAULTS, FitSettings
+from dplda.runs.fit_options import COMMAND, FitOptions
 from dplda.text.word_files import read_seed_words
 
 if TYPE_CHECKING:
@@ -55,81 +45,19 @@ if TYPE_CHECKING:
     from dplda.budget.ledger_records import Grant
     from dplda.model import TopicModel
 
-
-_SETTINGS = (  # options that are parameters of `FitSettings.of`
-    *("epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
-    *("placement", "calibration", "split", "engine", "scheduler", "device"),
-)
 _SHOWN_WORDS = 10  # of the frequent words that were left out
-_FIT_OPTIONS = (
-    "dataset",
-    "series",
-    "batch",
-    "n_topics",
-    *_SETTINGS,
-    "out",
-)  # options that are parameters of `dplda.runs.fitting.fit`
-
-
-def _edge_parts(value: str) -> dict[str, float]:
-    """Parse ``e6=0.5,e8=0.5`` to a mapping. Raises `BadParameter` for anything else."""
-    try:
-        pairs = [item.split("=") for item in value.split(",")]
-        parts = {edge.strip(): float(part) for edge, part in pairs}
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not of the form e6=0.5,e8=0.5.") from None
-    if len(parts) != len(pairs):
-        raise click.BadParameter(f"{value!r} names an edge twice.")
-    return parts
 
 
 @click.command(cls=GroupedCommand)
 @corpus_argument
-@topics_option
-@epsilon_option
-@delta_option
-@click.option(
-    "--placement",
-    type=click.Choice(PLACEMENTS),
-    default=DEFAULTS.model.placement,
-    help="Where noise is added; none adds no noise and is NOT PRIVATE.",
-)
-@click.option(
-    "--calibration",
-    type=click.Choice(CALIBRATIONS),
-    default=DEFAULTS.model.calibration,
-    help="How the noise is calibrated; published uses the formulas of DeCarolis et al. 2020 and is NOT PROVEN PRIVATE.",
-)
-@click.option(
-    "--split",
-    type=_edge_parts,
-    metavar="EDGE=PART,...",
-    help="Share of the budget for each edge (place where noise is added) of config1 to config4 or tensor-power; "
-    "shares sum to 1.",
-)
-@adjacency_option
-@dataset_option
-@series_option
-@batch_option
+@fit_options(*COMMAND)
+@public_prior_option
 @click.option(
     "--unit",
     metavar="document|COLUMN",
     help="The privacy unit: `document`, or the column that names it, the same as --unit-field [document].",
 )
-@vocabulary_option
-@prior_option
-@public_prior_option
-@seed_words_option
-@learning_options
-@engine_options
-@click.option(
-    "--device",
-    type=click.Choice(DEVICES),
-    default=DEFAULTS.execution.device,
-    help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
-)
 @dry_run_option
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @simulate_options
 @reading_options
 @json_option
@@ -142,34 +70,40 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store written by
     `dplda corpus import`, or - for standard input.
     """
-    seed = simulate_seed(options)
-    reading = {**options, "unit_field": _unit_field(options)}
-    if options["dry_run"]:
-        _dry_run(corpus, reading, seed, ledger_path, as_json=as_json)
-        return
-    source = read(corpus, reading)
-    words = public_words(options["vocabulary"], source)
-    if options["prior"] is not None:  # before it is learned
-        FitSettings.of(**{name: options[name] for name in _SETTINGS}, topics=options["n_topics"]).check_prior_possible()
-    ledger = open_ledger(ledger_path)
-    seconds: dict[str, float] = {}
-    from dplda.runs.fitting import fit as learn
+    from dplda.runs.fitting import fit_with, plan_fit
 
+    given = {name: options[name] for name in COMMAND} | {"simulate_seed": simulate_seed(options), "prior": None}
+    if options["seed_words"] is not None:
+        given["seed_words"] = read_seed_words(options["seed_words"])
+    reading = {**options, "unit_field": _unit_field(options)}
+    given["vocabulary"] = public_words(options["vocabulary"], None) if options["dry_run"] else None
+    settings = FitOptions(**given).settings()  # checked before CORPUS is read or a prior is learned
+    if options["prior"] is not None:
+        settings.check_prior_possible()
+
+    def complete(source: Any, progress: Progress) -> FitOptions:
+        """The options of the run, with the word list and the prior, which are read as `source` is."""
+        words = public_words(options["vocabulary"], source)
+        prior = find_prior(options, source, words, ledger_path, progress)
+        return FitOptions(**given | {"vocabulary": words, "prior": prior, "progress": progress})
+
+    if options["dry_run"]:
+        report = examine(corpus, reading, _other_words(), any_unit=options["unit"] is None)
+        if not report.problems:
+            source = read(corpus, report.options)
+            with consulted_ledger(ledger_path) as ledger:
+                add_price(report, plan_fit(source, ledger, complete(source, NoProgress())), ledger)
+        show(report, as_json=as_json)
+        return
+
+    source, seconds = read(corpus, reading), dict[str, float]()
     try:
         with following(quiet=as_json or quiet) as progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", NoisyTopicsWarning)  # the list of topics says so
-            model = learn(
-                source,
-                **{name: options[name] for name in _FIT_OPTIONS},
-                vocabulary=words,
-                seed_words=_seed_words(options),
-                prior=find_prior(options, source, words, ledger_path, progress),
-                models=None if options["out"] else MODELS,
-                ledger=ledger,
-                simulate_seed=seed,
-                progress=progress,
-                seconds=seconds,
-            )
+            chosen = complete(source, progress)
+            ledger = open_ledger(ledger_path)
+            models = None if options["out"] else MODELS
+            model = fit_with(source, replace(chosen, ledger=ledger, models=models, seconds=seconds))
     finally:
         private_notes(source.notes)
     folder = options["out"] or MODELS / str(model.parameters["run"])
@@ -177,33 +111,6 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         print_json(_record(model, folder, seconds))
     else:
         _tell(model, folder, ledger)
-
-
-def _dry_run(
-    corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
-) -> None:
-    """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
-    from dplda.cli.check_command import examine, show
-    from dplda.runs.request import requested
-
-    words = public_words(options["vocabulary"], None)
-    named = {name: options[name] for name in _SETTINGS} | {
-        "topics": options["n_topics"],
-        "simulate_seed": seed,
-        "seed_words": _seed_words(options),
-    }
-    checked = FitSettings.of(**named, words=None if words is None else tuple(words))
-    if options["prior"] is not None:
-        checked.check_prior_possible()
-    report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
-    if not report.problems:
-        source = read(corpus, report.options)
-        words = public_words(options["vocabulary"], source)
-        prior = find_prior(options, source, words, ledger_path, NoProgress())
-        with consulted_ledger(ledger_path) as ledger:
-            names = {name: options[name] for name in ("dataset", "series", "batch")}
-            add_price(report, requested(source, ledger, **names, **named, words=words, prior=prior), ledger)
-    show(report, as_json=as_json)
 
 
 def _other_words() -> list[str]:
@@ -219,11 +126,6 @@ def _other_words() -> list[str]:
         text = ",".join(f"{edge}={part}" for edge, part in value.items()) if isinstance(value, dict) else str(value)
         words += [parameter.opts[0]] if value is True else [parameter.opts[0], text]
     return words
-
-
-def _seed_words(options: dict[str, Any]) -> dict[str, tuple[str, ...]] | None:
-    file = options["seed_words"]
-    return None if file is None else read_seed_words(file)
 
 
 def _unit_field(options: dict[str, Any]) -> str | None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from dplda.base.config import ADJACENCIES, ENGINES
 from dplda.base.errors import InputError
 from dplda.cli.console import say
-from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
+from dplda.runs.fit_options import EXPERT, OPTIONS, OUTPUT, PLACE, PRIVACY, TOPICS
 from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
 from dplda.text.word_files import read_word_list
 
@@ -38,42 +37,38 @@ def topic_count(value: str | int) -> str | int:
         raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
 
 
-# The groups of options in --help, in order, and the group of each option that is not a reading option, which are all
-# in the first. An option that is not listed is shown under `_OTHER`.
-_DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options (some are those of published papers)"
-_GROUPS = (_DATA, "Groups", "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
+def edge_parts(value: str) -> dict[str, float]:
+    """Parse ``e6=0.5,e8=0.5`` to a mapping. Raises `BadParameter` for anything else."""
+    try:
+        pairs = [item.split("=") for item in value.split(",")]
+        parts = {edge.strip(): float(part) for edge, part in pairs}
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form e6=0.5,e8=0.5.") from None
+    if len(parts) != len(pairs):
+        raise click.BadParameter(f"{value!r} names an edge twice.")
+    return parts
+
+
+# The groups of options in --help, in order. Reading options are in the first, options of a fit say their group
+# themselves, and any other option that is not listed is under `_OTHER`.
+_DATA, _OTHER = "Data", "Other options"
+_GROUPS = (_DATA, "Groups", TOPICS, PRIVACY, PLACE, OUTPUT, _OTHER, EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
-    **dict.fromkeys(
-        (
-            "n_topics",
-            "public_topics",
-            "prior",
-            "public_prior",
-            "seed_words",
-            "vocabulary",
-            "max_vocabulary",
-            "max_document_frequency",
-        ),
-        "Topics",
-    ),
-    **dict.fromkeys(
-        ("epsilon", "epsilons", "delta", "adjacency", "dataset", "series", "batch", "unit", "ledger_path", "yes"),
-        "Privacy",
-    ),
     **dict.fromkeys(("by", "groups", "first", "last", "zone", "sampling"), "Groups"),
-    **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
-    **dict.fromkeys(
-        ("out", "csv_file", "output", "models", "results", "draw", "as_json", "quiet", "dry_run"), "Output"
-    ),
-    **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
-    **dict.fromkeys(("placements", "calibrations", "repeats", "fresh"), _EXPERT),
+    **dict.fromkeys(("public_topics", "public_prior"), TOPICS),
+    **dict.fromkeys(("epsilons", "unit", "ledger_path", "yes"), PRIVACY),
+    **dict.fromkeys(("csv_file", "output", "models", "results", "draw", "as_json", "quiet", "dry_run"), OUTPUT),
+    **dict.fromkeys(("simulate", "seed", "placements", "calibrations", "repeats", "fresh"), EXPERT),
 }
 
 
 def _group_of(option: str) -> str:
     """The group under which --help shows the parameter `option`."""
-    return _DATA if option in READING_NAMES else _GROUP_OF.get(option, _OTHER)
+    if option in READING_NAMES:
+        return _DATA
+    declared = OPTIONS[option].group if option in OPTIONS else ""
+    return declared or _GROUP_OF.get(option, _OTHER)
 
 
 class GroupedCommand(click.Command):
@@ -86,73 +81,43 @@ class GroupedCommand(click.Command):
             is_help = parameter is self.get_help_option(ctx)
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                groups["Output" if is_help else _group_of(str(parameter.name))].append(record)
+                groups[OUTPUT if is_help else _group_of(str(parameter.name))].append(record)
         for name, rows in groups.items():
             if rows:
                 with formatter.section(name):
                     formatter.write_dl(rows)
 
 
-topics_option = click.option(
-    "--topics",
-    "-k",
-    "n_topics",
-    type=topic_count,
-    metavar="K|auto",
-    default=DEFAULTS.model.topics,
-    help="Number of topics; auto takes as many as stand out from the noise.",
-)
+_KINDS: dict[str, Callable[[str], Any]] = {"n_topics": topic_count, "split": edge_parts}  # those that are parsed
 
 
-def _vocabulary_option(without: str) -> Callable[[_Command], _Command]:
-    return click.option(
-        "--vocabulary",
-        metavar="FILE|LANGUAGE:COUNT",
-        help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 "
-        f"or de:5000; without it {without}.",
-    )
+def fit_option(name: str, **changes: Any) -> Callable[[_Command], _Command]:
+    """The option `name` of a fit, as `FitOptions` declares it; `changes` are other arguments of `click.option`."""
+    option = OPTIONS[name]
+    kind: Any = _KINDS.get(name, option.kind)
+    if option.choices:
+        kind = click.Choice(option.choices)
+    elif kind is Path:
+        kind = click.Path(path_type=Path)
+    arguments = {"type": kind, "metavar": option.metavar, "default": option.default, "help": option.help}
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    return click.option(*flags, name, **arguments | changes)
 
 
-vocabulary_option = _vocabulary_option("each run chooses its words privately")
-public_vocabulary_option = _vocabulary_option(
-    "the words are those that most documents of CORPUS contain, up to --max-vocabulary of them"
-)
-prior_option = click.option(
-    "--prior",
-    metavar="PATH|RUN",
-    help="Known topics to choose from: a corpus of public text about the same things, or a saved model.",
-)
-seed_words_option = click.option(
-    "--seed-words",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Words that guide topics: YAML or JSON that maps a name to a list of words.",
-)
+def fit_options(*names: str) -> Callable[[_Command], _Command]:
+    """Add the options `names` of a fit, in this order."""
+
+    def add(command: _Command) -> _Command:
+        for name in reversed(names):
+            command = fit_option(name)(command)
+        return command
+
+    return add
+
+
 public_prior_option = click.option(
     "--public-prior", is_flag=True, help="Declare that what --prior was learned from is public: it is not protected."
 )
-epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
-_answer_epsilon_option = click.option(
-    "--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the answer (nats)."
-)
-delta_option = click.option(
-    "--delta", default=DEFAULTS.privacy.delta, help="The delta of each run's (epsilon, delta) guarantee."
-)
-adjacency_option = click.option(
-    "--adjacency",
-    type=click.Choice(ADJACENCIES),
-    default=DEFAULTS.privacy.adjacency,
-    help="How neighbouring corpora differ: by adding or removing one unit, or by replacing one.",
-)
-dataset_option = click.option(
-    "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
-)
-series_option = click.option(
-    "--series",
-    metavar="NAME",
-    help="A dataset that comes in batches, such as a week each: continue from the topics of the previous batch.",
-)
-batch_option = click.option("--batch", metavar="NAME", help="Name of this batch of the series [the name of CORPUS].")
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
 dry_run_option = click.option(
     "--dry-run",
@@ -168,31 +133,12 @@ ledger_option = click.option(
     help="The ledger file [$DPLDA_LEDGER, else the user data folder].",
 )
 
-_engine_option = click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default=DEFAULTS.execution.engine,
-    help="Where sums over CORPUS are computed: on this machine (local) or on a Dask cluster (dask).",
-)
-_scheduler_option = click.option(
-    "--scheduler", metavar="ADDRESS", help="Address of the Dask cluster for --engine dask."
-)
-
-
-def engine_options(command: _Command) -> _Command:
-    """Add the options that say where sums are computed."""
-    return _engine_option(_scheduler_option(command))
-
-
-_simulate_option = click.option(
-    "--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE."
-)
-_seed_option = click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
-
 
 def simulate_options(command: _Command) -> _Command:
     """Add the options of simulated noise."""
-    return _simulate_option(_seed_option(command))
+    command = click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")(command)
+    help = "Draw repeatable noise from --seed. The result is NOT PRIVATE."
+    return click.option("--simulate", is_flag=True, help=help)(command)
 
 
 def simulate_seed(options: dict[str, Any]) -> int | None:
@@ -202,17 +148,20 @@ def simulate_seed(options: dict[str, Any]) -> int | None:
     return (options["seed"] or 0) if options["simulate"] else None
 
 
-_public_topics_option = click.option(
-    "--public-topics",
-    is_flag=True,
-    help="Needed if RUN is not private: declare that the text from which its topics were learned is public.",
-)
-
-
 def question_options(command: _Command) -> _Command:
     """Add the options of a charged question about CORPUS under the topics of RUN."""
-    budget = (_public_topics_option, dataset_option, delta_option, _answer_epsilon_option)
-    for add in (dry_run_option, simulate_options, engine_options, *budget):
+    for add in (
+        dry_run_option,
+        simulate_options,
+        fit_options("dataset", "engine", "scheduler"),
+        click.option(
+            "--public-topics",
+            is_flag=True,
+            help="Needed if RUN is not private: declare that the text from which its topics were learned is public.",
+        ),
+        fit_option("delta"),
+        fit_option("epsilon", help="Privacy budget of the answer (nats)."),
+    ):
         command = add(command)
     return command
 
@@ -289,27 +238,6 @@ def reading_options(command: _Command, *, without: Collection[str] = ()) -> _Com
     """Add the options that say how to read CORPUS, except those named in `without`."""
     for name in reversed([name for name in _READING if name not in without]):
         command = click.option(f"--{name.replace('_', '-')}", name, **_READING[name])(command)
-    return command
-
-
-def learning_options(command: _Command) -> _Command:
-    """Add the options for the limits of the vocabulary and for the topic prior."""
-    limits = DEFAULTS.vocabulary
-    for option in (
-        click.option(
-            "--alpha0", default=DEFAULTS.model.alpha0, help="Sum of the parameters of the Dirichlet prior over topics."
-        ),
-        click.option(
-            "--max-document-frequency",
-            type=float,
-            help="Drop words whose noisy document frequency is above this share "
-            "[0.1, or more if too few words would be left].",
-        ),
-        click.option(
-            "--max-vocabulary", default=limits.max_vocabulary, help="Maximum number of words in the vocabulary."
-        ),
-    ):
-        command = option(command)
     return command
 
 

@@ -12,15 +12,12 @@ from dplda.base.config import PLACEMENTS
 from dplda.budget.events import Stage
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
-    adjacency_option,
-    delta_option,
-    epsilon_option,
+    fit_option,
+    fit_options,
     json_option,
-    learning_options,
     public_words,
-    topics_option,
 )
-from dplda.learning.settings import FitSettings
+from dplda.runs.fit_options import FitOptions
 
 if TYPE_CHECKING:
     from dplda.runs.forecast import Forecast, ForecastInputs, PriorForecast, ReferenceCorpus
@@ -49,14 +46,9 @@ _SIGNALS = {  # the unit of each stage's noise and signal
     is_flag=True,
     help="Assume a public list of --max-vocabulary words; without it the words are chosen privately.",
 )
-@learning_options
-@click.option(
-    "--placement", type=click.Choice(PLACEMENTS), default=PLACEMENTS[0], help="Only `default` can be planned."
-)
-@topics_option
-@epsilon_option
-@delta_option
-@adjacency_option
+@fit_options("max_vocabulary", "max_document_frequency", "alpha0")
+@fit_option("placement", help="Only `default` can be planned.")
+@fit_options("n_topics", "epsilon", "delta", "adjacency")
 @click.option("--prior", is_flag=True, help="Also tell what public text about the same things would give.")
 @click.option("--details", is_flag=True, help="Also show the noise and signal of each stage.")
 @json_option
@@ -64,7 +56,6 @@ def plan(
     documents: int,
     vocabulary: str | None,
     public_vocabulary: bool,
-    n_topics: int | str,
     prior: bool,
     details: bool,
     as_json: bool,
@@ -82,7 +73,7 @@ def plan(
         options["max_vocabulary"] = (
             int(vocabulary) if vocabulary.isdecimal() else len(public_words(vocabulary, None) or ())
         )
-    settings = FitSettings.of(topics=n_topics, **options)
+    settings = FitOptions(**options).settings()
     from dplda.runs.forecast import REFERENCE_CORPORA, ForecastInputs
 
     inputs = ForecastInputs(settings, documents, public_vocabulary)

@@ -24,7 +24,6 @@ from dplda.cli.options import (
     quiet_option,
     read_like,
     reading_options,
-    simulate_seed,
 )
 from dplda.cli.topics_command import topic_titles
 from dplda.model.exporters import csv_text
@@ -99,31 +98,28 @@ def tabulate(
     Before it is charged, the first records are looked at, for you alone: if most of them would be in no group, the
     command asks.
     """
-    from dplda.runs.charged_query import ask
-    from dplda.runs.tabulation import groupings, table_plan
+    from dplda.runs.tabulation import groupings, plan_tables
 
     out = _output(options)
-    simulate_seed(options)  # refused before anything is read
+    settings = question_settings(options)  # refused before anything is read
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
     wanted = groupings(options["by"], public, (options["first"], options["last"]), options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
     source = read_like(corpus, {**options, "group_fields": columns}, model.parameters)
-    plan = table_plan(model, source, wanted, options["zone"], sampling=options["sampling"])
+    planned = plan_tables(model, source, wanted, zone=options["zone"], sampling=options["sampling"], **settings)
     if options["dry_run"]:
-        question = plan.question(model, source, **question_settings(options))
         report = look(corpus, {**options, "language": source.reading.get("language")})
         for each in _misfits(source, wanted, report.sample):
             if each.most and not options["yes"]:
                 report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
             else:
                 report.remarks.append(str(each))
-        show_dry_run(report, question, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, ledger_path, as_json=as_json)
         return
     _ask_about_misfits(corpus, source, wanted, options)
     with following(quiet=as_json or quiet) as progress:
-        asked = question_settings(options)
-        tables = ask(plan, model, source, **asked, ledger=open_ledger(ledger_path), progress=progress)
+        tables = planned.execute(open_ledger(ledger_path), progress=progress)
     private_notes(source.notes)
     _show(tables, model, out, as_json=as_json)
 

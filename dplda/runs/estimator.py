@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,10 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dplda.base.errors import DpldaWarning, InputError
-from dplda.budget import Ledger
-from dplda.learning.settings import DEFAULTS
-from dplda.model.prior_topics import PriorTopics
 from dplda.runs.corpus import Corpus
+from dplda.runs.fit_options import OF_MATRIX, OPTIONS
 from dplda.runs.fitting import fit
 
 try:
@@ -23,6 +20,9 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise InputError("PrivateLDA needs scikit-learn: pip install 'dplda[sklearn]'.") from None
+
+
+_OPTIONS = [name for name in OF_MATRIX if name != "n_topics"]
 
 
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,7 +41,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
     documents whose budget is bounded; `ledger=False` uses no ledger.
 
-    The parameters are as in `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_` (n_components,
+    The parameters are as in `dplda.fit`, without those of words, progress and clusters; `n_components` is its
+    `n_topics`. After fitting, `components_` (n_components,
     n_features) holds the topics, one probability distribution over words per row, with 0 for words too rare to be
     learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the
     `TopicModel`.
@@ -49,61 +50,55 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = DEFAULTS.model.topics,
+        n_components: int | Literal["auto"] | None = None,
         *,
-        epsilon: float = DEFAULTS.privacy.epsilon,
-        delta: float = DEFAULTS.privacy.delta,
-        alpha0: float = DEFAULTS.model.alpha0,
-        adjacency: str = DEFAULTS.privacy.adjacency,
-        placement: str = DEFAULTS.model.placement,
-        dataset: str | None = None,
-        ledger: Ledger | Literal[False] | None = None,
-        simulate_seed: int | None = None,
         public_vocabulary: bool | None = None,
-        prior: PriorTopics | None = None,
-        seed_words: Mapping[str, Sequence[str]] | None = None,
-        series: str | None = None,
-        batch: str | None = None,
-        **refused: Any,
+        **options: Any,
     ) -> None:
-        _refuse(refused)
+        if "random_state" in options:
+            raise InputError(
+                "random_state is refused: noise from a known seed is NOT PRIVATE. Leave it out; for public or "
+                "synthetic documents give simulate_seed, which makes runs repeatable."
+            )
+        if unknown := sorted(options.keys() - set(_OPTIONS)):
+            raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {unknown[0]!r}")
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha0 = alpha0
-        self.adjacency = adjacency
-        self.placement = placement
-        self.dataset = dataset
-        self.ledger = ledger
-        self.simulate_seed = simulate_seed
         self.public_vocabulary = public_vocabulary
-        self.prior = prior
-        self.seed_words = seed_words
-        self.series = series
-        self.batch = batch
+        for name in _OPTIONS:
+            setattr(self, name, options.get(name, OPTIONS[name].default))
+
+    # scikit-learn reads and sets what this signature names.
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+            inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None),
+            inspect.Parameter("public_vocabulary", inspect.Parameter.KEYWORD_ONLY, default=None),
+            *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=OPTIONS[n].default) for n in _OPTIONS),
+        ]
+    )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
         charged = self.ledger is not False
-        if charged:
-            self._check_vocabulary()
+        if charged and self.public_vocabulary is None:
+            warnings.warn(
+                "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
+                "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
+                "public_vocabulary=True, or let dplda.fit choose the words privately.",
+                DpldaWarning,
+                stacklevel=2,
+            )
+        elif charged and not self.public_vocabulary:
+            raise InputError(
+                "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
+                "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
+            )
         self.model_ = fit(
             Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged),
-            dataset=self.dataset,
             n_topics=self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            placement=self.placement,
-            adjacency=self.adjacency,
-            alpha0=self.alpha0,
-            ledger=self.ledger,
-            simulate_seed=self.simulate_seed,
-            prior=self.prior,
-            seed_words=self.seed_words,
-            series=self.series,
-            batch=self.batch,
+            **{name: getattr(self, name) for name in _OPTIONS},
         )
         self._learned = [words.index(word) for word in self.model_.vocabulary]
         self.components_ = np.zeros((len(self.model_.topics), len(words)))
@@ -111,22 +106,6 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.prevalence_ = np.array(self.model_.prevalence)
         self.privacy_ = self.model_.privacy
         return self
-
-    def _check_vocabulary(self) -> None:
-        """Warn unless the columns of X are declared public. Raises `InputError` if they are declared private."""
-        if self.public_vocabulary is None:
-            warnings.warn(
-                "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
-                "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
-                "public_vocabulary=True, or let dplda.fit choose the words privately.",
-                DpldaWarning,
-                stacklevel=3,
-            )
-        elif not self.public_vocabulary:
-            raise InputError(
-                "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
-                "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
-            )
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
@@ -149,23 +128,3 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-
-def _without_refused(signature: inspect.Signature) -> inspect.Signature:
-    """`signature` without ``**refused``, because scikit-learn inspects and sets every parameter in it."""
-    named = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    return signature.replace(parameters=named)
-
-
-PrivateLDA.__signature__ = _without_refused(inspect.signature(PrivateLDA))
-
-
-def _refuse(arguments: dict[str, Any]) -> None:
-    """Raise `InputError` for `random_state`, and `TypeError` for any other unknown argument."""
-    if "random_state" in arguments:
-        raise InputError(
-            "random_state is refused: noise from a known seed is NOT PRIVATE. Leave it out; for public or synthetic "
-            "documents give simulate_seed, which makes runs repeatable."
-        )
-    if arguments:
-        raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {next(iter(arguments))!r}")

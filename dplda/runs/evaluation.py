@@ -24,8 +24,9 @@ from dplda.private.statistics.word_pairs import (
     pair_totals,
     word_pairs,
 )
-from dplda.runs.charged_query import Asked, QuestionPlan, ask
+from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
+from dplda.runs.run import Run
 
 _EVALUATION = "evaluation"  # the kind of such a run, in its parameters
 # Shares of the budget: counts of pairs, numbers of each topic's and of words, their clips, and how words are predicted.
@@ -82,21 +83,23 @@ def evaluate(
     corpus: Corpus,
     epsilon: float = DEFAULTS.privacy.epsilon,
     delta: float = DEFAULTS.privacy.delta,
-    **asked: Unpack[Asked],
+    **options: Unpack[QueryOptions],
 ) -> Evaluation:
     """Estimate how good the topics of `model` are for `corpus` under (epsilon, delta) differential privacy.
 
     Coherence is the mean normalised pointwise mutual information (NPMI) of pairs of a topic's ten most probable words,
     counted in documents: 1 if they always occur together, 0 if independently. It is estimated for the topics in
     `TopicModel.listed_topics`. Perplexity is estimated for half of a document's tokens, given the other half, under all
-    topics. `Evaluation` explains the gain. `asked` are the options of `dplda.runs.charged_query.Asked`. Raises
+    topics. `Evaluation` explains the gain. `options` are those of `dplda.runs.charged_query.QueryOptions`. Raises
     `InputError` for bad input, such as a model of fewer than ten words, and `BudgetRefused`.
     """
-    return ask(evaluation_plan(model), model, corpus, epsilon, delta, **asked)
+    return ask(plan_evaluation(model, corpus, epsilon, delta, **options), options)
 
 
-def evaluation_plan(model: TopicModel) -> QuestionPlan[Evaluation]:
-    """How to evaluate the topics of `model`. Raises `InputError` for a model of fewer than ten words."""
+def plan_evaluation(
+    model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **options: Unpack[QueryOptions]
+) -> Run[Evaluation]:
+    """Plan what `evaluate` does; nothing is spent or read."""
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)
@@ -125,4 +128,14 @@ def evaluation_plan(model: TopicModel) -> QuestionPlan[Evaluation]:
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
         return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
 
-    return QuestionPlan(_EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
+    return plan_query(
+        _EVALUATION,
+        model,
+        corpus,
+        epsilon,
+        delta,
+        options,
+        shares=_SHARES,
+        statistics=[WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION],
+        answer=answer,
+    )

@@ -47,8 +47,8 @@ from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus, counts_for, synthetic
-from dplda.runs.fitting import fit
-from dplda.runs.request import Request
+from dplda.runs.fitting import fit, plan_topics
+from dplda.runs.run import Run
 
 _FloatArray = npt.NDArray[np.float64]
 _LARGEST_L1 = 2.0  # l1 distance of two topics without a common word
@@ -255,30 +255,30 @@ class Grid:
         return ComparisonKind.PRIVATE if self.judge is None else self.judge.kind
 
     @cached_property
-    def requests(self) -> dict[tuple[str, str, float], Request]:
-        """The request of each placement, calibration and epsilon; raises `InputError` for one that is invalid.
+    def runs(self) -> dict[tuple[str, str, float], Run[TopicModel]]:
+        """The plan of a run of each placement, calibration and epsilon; raises `InputError` for one that is invalid.
 
         A placement runs with the calibrations that it has. A placement without noise runs at the first epsilon only.
         """
-        requests: dict[tuple[str, str, float], Request] = {}
+        runs: dict[tuple[str, str, float], Run[TopicModel]] = {}
         for placement in self.placements:
             epsilons = self.epsilons[:1] if placement == NO_NOISE else self.epsilons
             offered = [calibration for calibration in self.calibrations if _exists(placement, calibration)]
-            for calibration in offered or self.calibrations:  # without any, the request raises and names them
+            for calibration in offered or self.calibrations:  # without any, the plan raises and names them
                 for epsilon in epsilons:
-                    requests[placement, calibration, epsilon] = self._request(placement, calibration, epsilon)
-        return requests
+                    runs[placement, calibration, epsilon] = self._plan(placement, calibration, epsilon)
+        return runs
 
-    def _request(self, placement: str, calibration: str, epsilon: float) -> Request:
+    def _plan(self, placement: str, calibration: str, epsilon: float) -> Run[TopicModel]:
         common = dict(self.common)
         chosen = {"topics": common.pop("n_topics"), "words": self.words, "calibration": calibration}
         settings = FitSettings.of(epsilon=epsilon, placement=placement, **chosen, **common)
-        return Request(self.corpus, settings, self.dataset)
+        return plan_topics(self.corpus, settings, self.dataset)
 
     @property
     def cells(self) -> list[Cell]:
         """All cells, ordered by repeat, so that an interrupted grid is complete for fewer repeats."""
-        return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.requests]
+        return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.runs]
 
     def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:
         """The cost of running `cells`, or None if they are free.
@@ -288,14 +288,14 @@ class Grid:
         self._check_public(ledger)
         if not self.kind.charged:
             return None
-        requests = [self.requests[cell.placement, cell.calibration, cell.epsilon] for cell in cells]
+        runs = [self.runs[cell.placement, cell.calibration, cell.epsilon] for cell in cells]
         return ledger.quote(
             dataset=self.dataset,
             unit=self.corpus.unit,
             adjacency=self.common["adjacency"],
             delta=self.common["delta"],
-            plans=[request.events for request in requests],
-            sound=not any(request.reason for request in requests),
+            plans=[run.events for run in runs],
+            sound=not any(run.reason for run in runs),
         )
 
     def _check_public(self, ledger: Ledger) -> None:
@@ -354,7 +354,7 @@ class Grid:
                 log.end(self._outcome(cell, ledger, models, watcher))
 
     def _outcome(self, cell: Cell, ledger: Ledger, models: Path, watcher: Watcher) -> Outcome:
-        sound = not self.requests[cell.placement, cell.calibration, cell.epsilon].reason
+        sound = not self.runs[cell.placement, cell.calibration, cell.epsilon].reason
         seconds: dict[str, float] = {}
         try:
             model = fit(

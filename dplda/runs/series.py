@@ -81,22 +81,21 @@ class Place:
     prior: PriorTopics | None = None
     earlier: TopicModel | None = None
 
-    def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
-        """The number of topics of the run: in a continued series the number in the previous batch, else `requested`.
+    def topics(self, requested: int | Literal["auto"] | None) -> int | Literal["auto"]:
+        """The number of topics of the run; `requested` is None without a request, which stands for the default.
 
-        In a series, new topics are added as they appear, not on request. Raises `InputError` if more topics than those
-        of the previous batch are `requested`; ``auto`` and the default number count as no request. A smaller number is
-        ignored.
+        A series that continues has the number of the previous batch. New topics are added as they appear, not on
+        request: a smaller number and ``auto`` are ignored. Raises `InputError` if more topics are `requested`.
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
-            return requested
-        if requested != "auto":
+            return DEFAULTS.model.topics if requested is None else requested
+        if requested not in (None, "auto"):
             RANGES["topics"].check("topics", requested)
-        if requested not in ("auto", DEFAULTS.model.topics) and int(requested) > len(self.prior):
-            raise InputError(
-                f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave the "
-                "number out; new topics are added as they appear."
-            )
+            if int(requested) > len(self.prior):
+                raise InputError(
+                    f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave "
+                    "the number out; new topics are added as they appear."
+                )
         return len(self.prior)
 
 

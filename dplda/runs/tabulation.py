@@ -30,9 +30,10 @@ from dplda.model.topic_model import TopicModel
 from dplda.private.curator import Curator
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.private.store.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
-from dplda.runs.charged_query import Asked, QuestionPlan, ask
+from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
+from dplda.runs.run import Run
 from dplda.text.records import DOCUMENT, group_value
 
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
@@ -199,7 +200,7 @@ def tabulate(
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
     sampling: bool = False,
-    **asked: Unpack[Asked],
+    **options: Unpack[QueryOptions],
 ) -> Tables:
     """Noisy tables of topics by group under (epsilon, delta) differential privacy.
 
@@ -213,23 +214,27 @@ def tabulate(
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
     public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
-    the units were a sample of a larger population. `asked` are the options of `dplda.runs.charged_query.Asked`.
+    the units were a sample of a larger population. `options` are those of `dplda.runs.charged_query.QueryOptions`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     tables = groupings(by, groups or {}, dates, zone)
-    return ask(table_plan(model, corpus, tables, zone, sampling=sampling), model, corpus, epsilon, delta, **asked)
+    run = plan_tables(model, corpus, tables, epsilon, delta, zone=zone, sampling=sampling, **options)
+    return ask(run, options)
 
 
-def table_plan(
+def plan_tables(
     model: TopicModel,
     corpus: Corpus,
     tables: Sequence[Sequence[Grouping]],
-    zone: str = "UTC",
+    epsilon: float,
+    delta: float,
     *,
+    zone: str = "UTC",
     sampling: bool = False,
-) -> QuestionPlan[Tables]:
-    """How to make `tables`, the result of `groupings`, of the topics of `model` in `corpus`; see `tabulate`.
+    **options: Unpack[QueryOptions],
+) -> Run[Tables]:
+    """Plan `tables`, the result of `groupings`, of the topics of `model` in `corpus`; nothing is spent or read.
 
     Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
     """
@@ -266,7 +271,19 @@ def table_plan(
         ]
         return Tables(tables=tuple(released), **about)
 
-    return QuestionPlan(_TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
+    return plan_query(
+        _TABLE,
+        model,
+        corpus,
+        epsilon,
+        delta,
+        options,
+        shares=shares,
+        statistics=[TABLE_PROPORTIONS],
+        answer=answer,
+        facts=facts,
+        passes=len(tables),
+    )
 
 
 def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:

@@ -12,6 +12,7 @@ import dplda.runs.corpus
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.model import TopicModel, load
+from dplda.runs.fit_options import FitOptions
 
 NOTE = "17 documents contributed nothing"
 
@@ -24,8 +25,8 @@ class Recorder:
         self.read: dict[str, Any] = {}
         self.error: Exception | None = None
 
-    def learn(self, corpus: Any, **given: Any) -> TopicModel:
-        self.fit = given
+    def learn(self, corpus: Any, options: FitOptions) -> TopicModel:
+        self.fit = given = vars(options)
         given["progress"].start("read")
         if self.error:
             raise self.error
@@ -48,7 +49,7 @@ class Recorder:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(fit=recorder.learn))
+    monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(fit_with=recorder.learn, plan_fit=None))
     monkeypatch.setattr(dplda.runs.corpus, "read_corpus", recorder.open, raising=False)
     return recorder
 
@@ -92,7 +93,7 @@ def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
     dplda("fit", "x")
     ours = {name: asked.fit[name] for name in asked.fit if name not in ("ledger", "progress", "seconds")}
     assert ours == {
-        **{"dataset": None, "n_topics": 20, "epsilon": 2.0, "delta": 1e-6, "placement": "default"},
+        **{"dataset": None, "n_topics": None, "epsilon": 2.0, "delta": 1e-6, "placement": "default"},
         **{"split": None, "prior": None, "seed_words": None, "series": None, "batch": None},
         **{"calibration": "sound", "adjacency": "add-remove", "vocabulary": None, "max_vocabulary": 2000},
         **{"max_document_frequency": None, "alpha0": 1.0, "engine": "local", "scheduler": None, "device": "cpu"},

@@ -138,8 +138,8 @@ def moves(monkeypatch: pytest.MonkeyPatch, mine: Corpus, neighbour: Corpus, **op
         "Watching", (Watched,), {"mine": mine.open(), "neighbour": neighbour.open(), "moved": defaultdict(list)}
     )
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.runs.recording.Curator", watched)
-        patch.setattr("dplda.runs.request.require_documents", lambda *_, **__: None)  # ask few documents everything
+        patch.setattr("dplda.runs.run.Curator", watched)
+        patch.setattr("dplda.runs.words.require_documents", lambda *_, **__: None)  # ask few documents everything
         dplda.fit(mine, ledger=False, **{"n_topics": 2, "simulate_seed": 1, "max_document_frequency": 1.0} | options)
     return {stage: max(found) for stage, found in watched.moved.items()}
 

@@ -235,7 +235,7 @@ def test_documents_with_a_bounded_budget_are_not_compared_as_public(ledger, fits
         dataset="notes",
         unit="document",
         privacy=PrivacySettings(epsilon=1.0),
-        events=next(iter(private_grid().requests.values())).events,
+        events=next(iter(private_grid().runs.values())).events,
         parameters={},
         sound=True,
     )

@@ -102,8 +102,11 @@ def test_a_private_batch_does_not_follow_the_numbers_of_one_that_is_not(ledger, 
 def test_models_of_batches_are_kept_beside_the_ledger(ledger):
     options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": True, "series": "s"}
     PrivateLDA(4, batch="one", **options).fit(COUNTS[:1000])
-    second = PrivateLDA(4, batch="two", **options).fit(COUNTS[1000:2000]).model_
+    second = PrivateLDA(batch="two", **options).fit(COUNTS[1000:2000]).model_
+    assert len(second.topics) == 4
     assert second.parameters["new_topics"] == []
+    with pytest.raises(InputError, match="continues with 4 topics, got topics=20"):
+        PrivateLDA(20, batch="three", **options).fit(COUNTS[2000:])
     with pytest.raises(InputError, match="topics must be a whole number"):
         PrivateLDA("many", batch="three", **options).fit(COUNTS[2000:])
 

@@ -25,7 +25,7 @@ from canaries import SECRET, write_corpora
 
 import dplda.cli.fit_command
 import dplda.report
-import dplda.runs.recording
+import dplda.runs.run
 import dplda.text.pool
 import dplda.text.text_lines
 from dplda.budget import Ledger, Reservation
@@ -50,7 +50,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (PartialStore, "add"),
     (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
-    (dplda.runs.recording, "fingerprint"),
+    (dplda.runs.run, "fingerprint"),
     (Reservation, "bind"),
     (Reservation, "charge"),
     (Curator, "choose_words"),

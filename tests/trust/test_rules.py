@@ -198,7 +198,7 @@ def test_rule_3_a_hundred_thousand_private_words_in_one_document_move_few_and_sh
 
 
 def test_rule_5_neither_order_of_documents_nor_of_words_shows_even_among_ties(monkeypatch, tmp_path):
-    monkeypatch.setattr("dplda.runs.recording.SimulatedNoise", Silence)
+    monkeypatch.setattr("dplda.runs.run.SimulatedNoise", Silence)
     documents = [
         f"{first} {second} {first} {second} common" for first in TEXT for second in TEXT if first != second
     ] * 4
@@ -287,7 +287,7 @@ def test_rule_9_a_word_of_one_unit_passes_the_threshold_as_seldom_as_planned_und
             asked.append((scale, threshold))
             return {}
 
-    monkeypatch.setattr("dplda.runs.recording.SimulatedNoise", Listening)
+    monkeypatch.setattr("dplda.runs.run.SimulatedNoise", Listening)
     source = read(tmp_path / "c", "c.jsonl", lines(["private private private", *texts(20)]))
     with pytest.raises(UnsupportedByData):
         dplda.fit(source, n_topics=2, epsilon=epsilon, ledger=False, simulate_seed=0)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from canaries import COMMON, MARK, documents, holds_canary
 from dplda.cli.main import main
 from dplda.private.curator import Curator
 from dplda.private.noise import ExactNoise, SimulatedNoise
-from dplda.runs.fitting import Request
+from dplda.runs.words import find_words
 
 SCRIPT = Path(__file__).with_name("leaky_runs.py")
 OUTCOMES = {
@@ -154,7 +155,7 @@ def shown(folder: Path, corpus: bytes, tape: list[Any], capsys: Any, epsilon: st
         patch.chdir(folder)
         patch.setenv("DPLDA_LEDGER", str(folder / "ledger.db"))
         patch.setenv("DPLDA_CACHE", str(folder / "cache"))
-        patch.setattr("dplda.runs.recording.Curator", taping(tape, play=play))
+        patch.setattr("dplda.runs.run.Curator", taping(tape, play=play))
         patch.setattr(ExactNoise, "gaussian", SimulatedNoise(0).gaussian)
         generator = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda seed=None: generator(seed or 0))  # public starting points
@@ -206,9 +207,11 @@ def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkey
 
 
 def test_an_exact_number_among_the_parameters_would_be_seen(tmp_path, capsys, monkeypatch) -> None:
-    public = Request.parameters
-    leaking = lambda self: public(self) | {"n": self.corpus._store and self.corpus._store.n_documents}  # noqa: E731
-    monkeypatch.setattr(Request, "parameters", leaking)
+    def leaking(gate: Any, settings: Any, events: Any, corpus: Any, **more: Any) -> Any:
+        found = find_words(gate, settings, events, corpus, **more)
+        return replace(found, facts={**found.facts, "documents": corpus._store.n_documents})
+
+    monkeypatch.setattr("dplda.runs.fitting.find_words", leaking)
     tape: list[Any] = []
     first = shown(tmp_path / "one", people(0, 900), tape, capsys, "2", play=False)
     assert shown(tmp_path / "another", people(7, 137), tape, capsys, "2", play=True) != first

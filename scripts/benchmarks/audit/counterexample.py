@@ -13,12 +13,15 @@ import numpy as np
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours, NoNoise
 from dplda.budget.events import Event
+from dplda.learning.placements import registry
 from dplda.learning.settings import FitSettings
+from dplda.model import TopicModel
 from dplda.private.exact_gate import ExactGate
 from dplda.private.gate import Release, WordFrequencies
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution
-from dplda.runs.request import Request
+from dplda.runs.fitting import plan_topics
+from dplda.runs.run import Run
 
 WORDS = ("first", "second", "third")
 TOPICS, LENGTH = 2, 3
@@ -73,13 +76,13 @@ def evidence(
         adjacency="replace",
         alpha0=1.0,
     )
+    algorithm = registry.find(placement, "published")
     generator = np.random.default_rng(seed)
     found = []
     for corpus in neighbours(documents).corpora():
-        request = Request(corpus, settings, "audit")
-        gate = Remembered(_exposed(request, runs))
+        gate = Remembered(_exposed(plan_topics(corpus, settings, "audit"), runs))
         words = WordFrequencies(WORDS, np.full(3, 1 / 3), 0.0)
-        learned = [request.placement.learn(gate, gate.size(), words, settings, generator) for _ in range(runs)]
+        learned = [algorithm.learn(gate, gate.size(), words, settings, generator) for _ in range(runs)]
         found.append(np.array([_weight(placement, one.topics) for one in learned]))
     return found[0], found[1]
 
@@ -99,10 +102,10 @@ def _weight(placement: str, topics: np.ndarray) -> float:
     return float(near[1] - near[0])
 
 
-def _exposed(request: Request, runs: int) -> ExactGate:
+def _exposed(run: Run[TopicModel], runs: int) -> ExactGate:
     """The gate of an ordinary run with the published calibration, with a plan for all runs."""
-    passes = LocalPasses(request.corpus.open())
-    gate = ExactGate(passes, request.events * runs, _unrecorded, NoNoise(), adjacency="replace")
+    passes = LocalPasses(run.corpus.open())
+    gate = ExactGate(passes, run.events * runs, _unrecorded, NoNoise(), adjacency="replace")
     gate.use_words(WORDS)
     return gate
 

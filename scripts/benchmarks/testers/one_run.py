@@ -22,6 +22,7 @@ from dplda.base.config import NO_NOISE, PrivacySettings
 from dplda.base.progress import NoProgress
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Event
+from dplda.learning.placements import default
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.private import statistics
@@ -33,7 +34,8 @@ from dplda.private.statistics import Contribution
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts
 from dplda.runs.corpus import Corpus, synthetic
-from dplda.runs.request import Request, find_words
+from dplda.runs.fitting import plan_topics
+from dplda.runs.words import find_words
 
 LEVEL = 0.05  # each bound is too large with at most this probability
 REPEATED = 50  # count of a canary's own word: its norm is then beyond every clipping norm
@@ -263,13 +265,13 @@ class WholeRun:
             vocabulary=VocabularySettings(words=self.words),
             model=ModelSettings(topics=self.topics),
         )
-        request = Request(Corpus.from_counts(base, self.words, public_vocabulary=True), fit_settings, "audit")
+        run = plan_topics(Corpus.from_counts(base, self.words, public_vocabulary=True), fit_settings, "audit")
 
         def play(attacker: Attacker) -> None:
-            found = find_words(attacker, request.public_facts)
-            request.placement.learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
+            found = find_words(attacker, fit_settings, run.events, run.corpus, private=True)
+            default.learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
 
-        return Trial("default placement", request.events, self.words, base, canaries, play, runs)
+        return Trial("default placement", run.events, self.words, base, canaries, play, runs)
 
     def topic_scores(self, settings: PrivacySettings | None, runs: int) -> tuple[np.ndarray, np.ndarray]:
         """Coins and scores from released topics alone; None: without noise.

@@ -1,0 +1,262 @@
+"""The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
+
+To add an option, add a field to `FitOptions`, the code that uses it, and a row to docs/commands.md. A setting with a
+range has it in `dplda.base.config.RANGES`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+
+from dplda.base.config import (
+    ADJACENCIES,
+    CALIBRATIONS,
+    DEVICES,
+    ENGINES,
+    PLACEMENTS,
+    ExecutionSettings,
+    PrivacySettings,
+)
+from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
+
+if TYPE_CHECKING:
+    from dplda.base.progress import Progress
+    from dplda.budget import Ledger
+    from dplda.model.prior_topics import PriorTopics
+
+# The groups of options in --help. Expert options are among those of published papers.
+TOPICS, PRIVACY, PLACE, OUTPUT = "Topics", "Privacy", "Where it runs", "Output"
+EXPERT = "Expert options (some are those of published papers)"
+
+_Parameters = ParamSpec("_Parameters")
+_Corpus = TypeVar("_Corpus")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """How an option of a fit is described and typed; its name is that of its field in `FitOptions`."""
+
+    default: Any
+    """The value if none is given."""
+
+    help: str
+    """The sentence in --help, where CORPUS is the corpus."""
+
+    group: str = ""
+    """The group in --help; empty if the command has no such option."""
+
+    python: str = ""
+    """The sentence in the documentation of `dplda.fit`, if the value is another one than on the command line."""
+
+    flags: tuple[str, ...] = ()
+    """Names on the command line, if they are not that of the field."""
+
+    metavar: str | None = None
+    """What stands for the value in --help."""
+
+    kind: type | None = None
+    """The type of the value on the command line; None: that of the default, or text."""
+
+    choices: tuple[str, ...] = ()
+    """All values, if they are few."""
+
+    of_matrix: bool = True
+    """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
+
+
+def _option(default: Any, help: str = "", group: str = "", **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(default=default, help=help, group=group, **more)})
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What `dplda.fit` may be asked for, besides the corpus."""
+
+    dataset: str | None = _option(
+        None, "Name of the dataset whose budget is charged [the name of CORPUS].", PRIVACY, metavar="NAME"
+    )
+    n_topics: int | Literal["auto"] | None = _option(
+        None,
+        f"Number of topics; auto takes as many as stand out from the noise [{DEFAULTS.model.topics}, or those of the "
+        "series].",
+        TOPICS,
+        python="Number of topics, or ``auto``: as many as released eigenvalues support. None: "
+        f"{DEFAULTS.model.topics}, or in a series that continues the number of its topics.",
+        flags=("--topics", "-k"),
+        metavar="K|auto",
+    )
+    epsilon: float = _option(DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY)
+    delta: float = _option(DEFAULTS.privacy.delta, "The delta of each run's (epsilon, delta) guarantee.", PRIVACY)
+    placement: str = _option(
+        DEFAULTS.model.placement,
+        "Where noise is added; none adds no noise and is NOT PRIVATE.",
+        EXPERT,
+        choices=PLACEMENTS,
+    )
+    calibration: str = _option(
+        DEFAULTS.model.calibration,
+        "How the noise is calibrated; published uses the formulas of DeCarolis et al. 2020 and is NOT PROVEN PRIVATE.",
+        EXPERT,
+        choices=CALIBRATIONS,
+    )
+    vocabulary: Sequence[str] | None = _option(
+        None,
+        "A public word list, one word per line, or the most frequent words of a language, such as english:20000 "
+        "or de:5000; without it each run chooses its words privately.",
+        TOPICS,
+        python="A public word list. None: that of the corpus; if it has none, words are chosen privately.",
+        metavar="FILE|LANGUAGE:COUNT",
+        of_matrix=False,
+    )
+    ledger: Ledger | Literal[False] | None = _option(
+        None, python="The ledger that is charged. None: the default one; False: none, for simulations only."
+    )
+    engine: str = _option(
+        DEFAULTS.execution.engine,
+        "Where sums over CORPUS are computed: on this machine (local) or on a Dask cluster (dask).",
+        PLACE,
+        python="Where sums over the documents are computed: on this machine (``local``) or on a Dask cluster "
+        "(``dask``), whose workers must be able to read the corpus' folder.",
+        choices=ENGINES,
+        of_matrix=False,
+    )
+    scheduler: str | None = _option(
+        None, "Address of the Dask cluster for --engine dask.", PLACE, metavar="ADDRESS", of_matrix=False
+    )
+    device: str = _option(
+        DEFAULTS.execution.device,
+        "Device for the passes over CORPUS; auto uses a GPU if there is one.",
+        PLACE,
+        python="Device for the passes over the documents; ``auto`` uses a GPU if there is one. Noise is always drawn "
+        "on the CPU.",
+        choices=DEVICES,
+    )
+    simulate_seed: int | None = _option(
+        None, python="Seed of simulated noise, which makes the run reproducible and NOT PRIVATE."
+    )
+    _: KW_ONLY
+    adjacency: str = _option(
+        DEFAULTS.privacy.adjacency,
+        "How neighbouring corpora differ: by adding or removing one unit, or by replacing one.",
+        PRIVACY,
+        choices=ADJACENCIES,
+    )
+    max_vocabulary: int = _option(
+        DEFAULTS.vocabulary.max_vocabulary, "Maximum number of words in the vocabulary.", TOPICS, of_matrix=False
+    )
+    max_document_frequency: float | None = _option(
+        DEFAULTS.vocabulary.max_document_frequency,
+        "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
+        TOPICS,
+        kind=float,
+        of_matrix=False,
+    )
+    alpha0: float = _option(DEFAULTS.model.alpha0, "Sum of the parameters of the Dirichlet prior over topics.", EXPERT)
+    split: Mapping[str, float] | None = _option(
+        None,
+        "Share of the budget for each edge (place where noise is added) of config1 to config4 or tensor-power; "
+        "shares sum to 1.",
+        EXPERT,
+        python="Maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its "
+        "share of the budget. None: the default of the placement.",
+        metavar="EDGE=PART,...",
+    )
+    prior: PriorTopics | None = _option(
+        None,
+        "Known topics to choose from: a corpus of public text about the same things, or a saved model.",
+        TOPICS,
+        python="Public or released topics, from which the run starts if they explain the documents.",
+        metavar="PATH|RUN",
+    )
+    seed_words: Mapping[str, Sequence[str]] | None = _option(
+        None,
+        "Words that guide topics: YAML or JSON that maps a name to a list of words.",
+        TOPICS,
+        python="Maps names of topics to public words that guide them.",
+        metavar="FILE",
+        kind=Path,
+    )
+    series: str | None = _option(
+        None,
+        "A dataset that comes in batches, such as a week each: continue from the topics of the previous batch.",
+        PRIVACY,
+        python="A dataset that comes in batches, such as a week each: the run starts from the topics of the previous "
+        "batch, or from those of `prior` (docs/every-week.md).",
+        metavar="NAME",
+    )
+    batch: str | None = _option(None, "Name of this batch of the series [the name of CORPUS].", PRIVACY, metavar="NAME")
+    out: str | Path | None = _option(
+        None,
+        "The new model folder [models/<run>].",
+        OUTPUT,
+        python="The new folder of the model. None: ``<models>/<run>``.",
+        flags=("--out", "-o"),
+        kind=Path,
+    )
+    models: str | Path | None = _option(
+        None,
+        python="The folder of models. Without it and `out`, the model of a batch is saved in a folder ``models`` "
+        "beside the ledger, and any other model is not saved.",
+    )
+    progress: Progress | None = _option(None, python="Is told of stages as they begin and go on.", of_matrix=False)
+    seconds: dict[str, float] | None = _option(
+        None,
+        python="Receives the time of each stage; times are private and must stay on this machine.",
+        of_matrix=False,
+    )
+
+    def settings(self, **known: Any) -> FitSettings:
+        """Check the settings, and return them.
+
+        `known` are settings that the corpus or the ledger decide: the prior and the place in a series, and what takes
+        the place of the number of topics and of the words that were asked for. Raises `InputError` for settings that
+        are out of range or contradict each other.
+        """
+        words, seeds = self.vocabulary, self.seed_words
+        named = {name: getattr(self, name) for name in _SETTINGS} | {
+            "topics": DEFAULTS.model.topics if self.n_topics is None else self.n_topics,
+            "words": None if words is None else tuple(words),
+            "seed_words": None if seeds is None else {name: tuple(listed) for name, listed in seeds.items()},
+        }
+        return FitSettings.of(**named | known)
+
+
+OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(FitOptions)}
+COMMAND = tuple(name for name, option in OPTIONS.items() if option.group)  # those of `dplda fit`
+OF_MATRIX = tuple(name for name, option in OPTIONS.items() if option.of_matrix)  # those of `PrivateLDA`
+_SETTINGS = tuple(  # those that are settings of the same name
+    each.name
+    for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
+    for each in fields(group)
+    if each.name in OPTIONS
+)
+
+
+def described(names: Sequence[str] = tuple(OPTIONS)) -> str:
+    """A list of options with their defaults, for documentation."""
+    options = {name: OPTIONS[name] for name in names}
+    texts = {name: (option.python or option.help).replace("CORPUS", "the corpus") for name, option in options.items()}
+    return "\n".join(f"- `{name}` ({options[name].default!r}): {text}" for name, text in texts.items())
+
+
+def taking_options(
+    function: Callable[[_Corpus, FitOptions], _Result], options: Callable[_Parameters, FitOptions], name: str
+) -> Callable[Concatenate[_Corpus, _Parameters], _Result]:
+    """Return `function` under another `name`, with the options as parameters of its own."""
+
+    @wraps(function)
+    def call(corpus: _Corpus, *given: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        return function(corpus, options(*given, **named))
+
+    first, _ = inspect.signature(function).parameters.values()
+    parameters = [first, *inspect.signature(options).parameters.values()]
+    call.__signature__ = inspect.signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__doc__ = f"{inspect.getdoc(function)}\n\n{described()}"
+    call.__name__ = call.__qualname__ = name
+    return cast(Callable[Concatenate[_Corpus, _Parameters], _Result], call)

@@ -1,0 +1,345 @@
+"""A charged run: planned, reserved, read, released, learned, saved.
+
+A `Run` is the plan; all of it is public. A dry run plans and asks what that would cost (`Run.quote`); a real one goes
+on (`Run.execute`). The order of effects is a law (docs/ledger.md):
+
+1. planned: settings are checked and events are fixed; nothing was read or spent.
+2. reserved: the ledger has the whole plan on disk.
+3. read: the documents are opened, and the ledger has their fingerprint.
+4. released: the ledger has each event on disk before the gate computes what it pays for.
+5. learned: the result is computed from releases and public facts alone.
+6. saved: the model is on disk, or the ledger has the released numbers; then the ledger closes the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dplda.base.config import ExecutionSettings, PrivacySettings
+from dplda.base.errors import DpldaError, InputError, UnsupportedByData
+from dplda.base.progress import NoProgress, Progress
+from dplda.base.software import software
+from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
+from dplda.budget.accountant import Cost, cost, run_epsilon
+from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merged
+from dplda.budget.sketches import Fingerprint
+from dplda.model.topic_model import TopicModel, release_space, reserve_space
+from dplda.private.curator import Curator
+from dplda.private.exact_gate import ExactGate
+from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.private.passes.engines import compiling, is_local, running_engine
+from dplda.private.statistics import Statistic
+from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.preparation import ById
+from dplda.runs.corpus import Corpus
+
+
+class Answer(Protocol):
+    """A result that the ledger keeps."""
+
+    def released(self) -> dict[str, Any]:
+        """The released numbers as plain JSON."""
+
+
+Result = TypeVar("Result", bound=TopicModel | Answer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Generic[Result]):
+    """The plan of a run, fixed before any data are read, and its course."""
+
+    id: str
+    """The name of the run in the ledger."""
+
+    corpus: Corpus
+    """The documents. `execute` reads them."""
+
+    dataset: str
+    """The dataset whose budget is charged."""
+
+    batch: str | None = None
+    """The batch to which the documents belong; None if `dataset` is not a series."""
+
+    privacy: PrivacySettings
+    """The requested guarantee."""
+
+    execution: ExecutionSettings
+    """Where the run computes."""
+
+    events: tuple[Event, ...]
+    """What the run may release, with the noise of each release."""
+
+    statistics: Sequence[Statistic]
+    """The statistics that these events release. Their kernels are compiled while documents are read."""
+
+    parameters: Mapping[str, Any]
+    """What the ledger records, as plain JSON."""
+
+    learn: Callable[[OpenRun], Result]
+    """Query the gate of an `OpenRun`, and compute the result."""
+
+    reason: str = ""
+    """Why the run is not private; empty if it is private."""
+
+    exact: bool = False
+    """Whether statistics are released without noise."""
+
+    passes: int | None = None
+    """How many passes the run makes over the counts, if that is known."""
+
+    most_bytes: int = 0
+    """An upper estimate of the size on disk of what is saved."""
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        """The guarantee of the whole run."""
+        return PrivacyStatement(
+            epsilon=float("inf") if self.reason else run_epsilon(self.events, self.privacy.delta),
+            delta=self.privacy.delta,
+            unit=self.corpus.unit,
+            adjacency=self.privacy.adjacency,
+            sound=not self.reason,
+            events=merged(self.events),
+            reason=self.reason,
+        )
+
+    def quote(self, ledger: Ledger) -> Quote:
+        """Return what the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
+        return ledger.quote(
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=self.privacy.adjacency,
+            delta=self.privacy.delta,
+            plans=[self.events],
+            sound=not self.reason,
+            batch=self.batch,
+            id_field=self.corpus.id_field,
+            parameters=self.parameters,
+        )
+
+    def execute(
+        self,
+        ledger: Ledger | Literal[False],
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+        seconds: dict[str, float] | None = None,
+    ) -> Result:
+        """Reserve the budget, read the documents, release, learn, and save; return the result.
+
+        A model is saved in `folder` (None: not at all); the ledger keeps any other result. `seconds` receives the time
+        of each stage. An exception ends the run in the ledger. Raises `InputError` if a private run has no ledger or
+        the disk no space, `BudgetRefused` if the ledger does not allow the run, and `UnsupportedByData`, with what was
+        spent, if the released numbers do not support the result.
+        """
+        watch = _Stopwatch(progress or NoProgress(), {} if seconds is None else seconds)
+        seed = self.privacy.simulate_seed
+        noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
+        made_by = software("none" if self.exact else noise.source)
+        with (
+            _space_for_model(folder, self.most_bytes),
+            running_engine(self.execution, passes=self.passes) as engine,
+            self._reserved(ledger, made_by) as recorder,
+            compiling(tuple(self.statistics), here=is_local(engine)) as wait_for_kernels,
+        ):
+            watch.start("read")
+            by_id = None if self.corpus.id_field is None else ById(self.dataset, recorder.of_this_batch)
+            store = self.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)
+            if ledger is not False:
+                recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
+            wait_for_kernels(watch)
+
+            charged = list[Event]()
+
+            def charge(event: Event) -> None:
+                recorder.charge(event)
+                charged.append(event)
+
+            gate = (ExactGate if self.exact else Curator)(
+                engine(store), self.events, charge, noise, adjacency=self.privacy.adjacency, progress=watch
+            )
+            try:
+                result = self.learn(OpenRun(self.id, made_by, gate, watch, self.statement))
+            except UnsupportedByData as error:
+                raise UnsupportedByData(f"{error} {self._spent(charged, recorded=ledger is not False)}") from None
+
+            if isinstance(result, TopicModel):
+                if folder is not None:
+                    watch.start("save")
+                    result.save(folder)
+                watch.stop()
+                recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
+            else:
+                watch.stop()
+                recorder.finish(model=None, seconds=watch.seconds, result=result.released())
+        return result
+
+    @contextmanager
+    def _reserved(self, ledger: Ledger | Literal[False], made_by: Mapping[str, Any]) -> Iterator[_Recorder]:
+        """Context manager: reserve the budget; a failure in the body ends the run and refunds what was never charged.
+
+        The reasons that the ledger keeps contain no private text. An interrupt propagates with a note on what was
+        spent, which the command line prints.
+        """
+        if ledger is False:
+            if not self.reason:
+                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
+            yield _Unrecorded()
+            return
+        recorder = ledger.reserve(
+            run=self.id,
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            privacy=self.privacy,
+            events=self.events,
+            parameters={**self.parameters, "software": made_by},
+            sound=not self.reason,
+            batch=self.batch,
+            id_field=self.corpus.id_field,
+        )
+        try:
+            yield recorder
+        except BaseException as error:
+            recorder.abandon(*_ending(error))
+            if isinstance(error, KeyboardInterrupt):
+                error.add_note(self._spent_when_stopped(ledger.run(self.id)))
+            raise
+
+    def _spent(self, charged: Sequence[Event], *, recorded: bool) -> str:
+        """A sentence on what a run without a result spent.
+
+        Such a run has the guarantee of its plan (docs/privacy.md, rule 7).
+        """
+        record = f"recorded as run {self.id}" if recorded else ""
+        if self.reason:
+            return f"{self.reason}{record and f'; {record}'}."
+        share, promise = self._share_and_promise(cost(charged))
+        return (
+            f"Spent: {share} of the run's budget, {record}. If you tell others how the run ended, quote its whole "
+            f"budget, which was fixed before it began: {promise}."
+        )
+
+    def _spent_when_stopped(self, record: RunRecord) -> str:
+        """What an interrupted run spent, according to the ledger."""
+        if not record.is_charged:
+            return f"Run {self.id} had charged nothing: the ledger has returned its whole budget."
+        if self.reason:
+            return f"Run {self.id} is {self.reason}; the ledger keeps a record of it."
+        share, promise = self._share_and_promise(record.cost)
+        return (
+            f"Run {self.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
+            f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}."
+        )
+
+    def _share_and_promise(self, spent: Cost) -> tuple[str, str]:
+        """The share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
+        promise = self.statement
+        share = spent.mu_squared / cost(self.events).mu_squared
+        return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run whose budget is reserved and whose documents are read, as `Run.learn` sees it."""
+
+    id: str
+    """The name of the run in the ledger."""
+
+    software: Mapping[str, Any]
+    """The versions of code and libraries, which the ledger records, too."""
+
+    gate: Curator
+    """Answers the queries of the documents, and charges them."""
+
+    watch: _Stopwatch
+    """Measures the time of each stage."""
+
+    privacy: PrivacyStatement
+    """The guarantee of the whole run."""
+
+
+@dataclass
+class _Stopwatch:
+    """Measures the time of each stage, and forwards progress reports."""
+
+    progress: Progress
+    seconds: dict[str, float]
+    _stage: str | None = None
+    _since: float = 0.0
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """End the previous stage and begin `stage`.
+
+        The time of choosing a clipping norm is added to the time of the stage whose contributions are clipped to it.
+        """
+        self.stop()
+        self._stage, self._since = base_of(stage), time.perf_counter()
+        self.progress.start(stage, total)
+
+    def advance(self, amount: int = 1) -> None:
+        """Forward `amount`."""
+        self.progress.advance(amount)
+
+    def estimate(self, share: float) -> None:
+        """Forward `share`."""
+        self.progress.estimate(share)
+
+    def stop(self) -> None:
+        """End the current stage."""
+        if self._stage is not None:
+            elapsed = time.perf_counter() - self._since
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + elapsed
+        self._stage = None
+
+
+class _Unrecorded:
+    """Takes the place of a `Reservation` for a run without a ledger, and keeps nothing."""
+
+    def charge(self, event: Event) -> None: ...
+
+    def bind(self, fingerprint: Fingerprint) -> None: ...
+
+    def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """All documents."""
+        return np.ones(len(ids), np.bool_)
+
+    def finish(
+        self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
+    ) -> None: ...
+
+
+_Recorder = Reservation | _Unrecorded
+
+
+@contextmanager
+def _space_for_model(folder: Path | None, most_bytes: int) -> Iterator[None]:
+    """Context manager: reserve `most_bytes` of disk space in `folder`, and give it back if the body fails."""
+    if folder is None:
+        yield
+        return
+    reserve_space(folder, most_bytes)
+    try:
+        yield
+    except BaseException:
+        release_space(folder)
+        raise
+
+
+def _ending(error: BaseException) -> tuple[Status, str]:
+    """Return the status and the reason of a run that `error` ended."""
+    match error:
+        case UnsupportedByData():
+            return Status.UNSUPPORTED, error.reason
+        case DpldaError():
+            return Status.CANCELLED, error.reason
+        case KeyboardInterrupt():
+            return Status.CANCELLED, "interrupted"
+    return Status.FAILED, f"unexpected {type(error).__name__}"

@@ -1,0 +1,57 @@
+"""The options of a fit are declared once, and `dplda.fit`, `PrivateLDA` and the command follow the declaration."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import click
+import pytest
+
+import dplda
+from dplda.base.config import ExecutionSettings, PrivacySettings
+from dplda.base.errors import InputError
+from dplda.cli.fit_command import fit as command
+from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
+from dplda.runs.fit_options import COMMAND, OF_MATRIX, OPTIONS, FitOptions
+
+DEFAULT_OF = {name: option.default for name, option in OPTIONS.items()}
+
+
+def defaults_of(function: object) -> dict[str, object]:
+    return {each.name: each.default for each in inspect.signature(function).parameters.values()}
+
+
+def test_fit_takes_the_declared_options_and_documents_each() -> None:
+    parameters = defaults_of(dplda.fit)
+    assert parameters.pop("corpus") is inspect.Parameter.empty
+    assert parameters == DEFAULT_OF
+    for name in OPTIONS:
+        assert f"\n- `{name}` (" in dplda.fit.__doc__
+    with pytest.raises(TypeError, match="'colour'"):
+        dplda.fit(None, colour="red")  # type: ignore[call-arg]
+
+
+def test_the_estimator_has_the_declared_options_that_fit_a_matrix() -> None:
+    estimator = dplda.PrivateLDA()
+    assert set(estimator.get_params()) == {*OF_MATRIX, "n_components", "public_vocabulary"} - {"n_topics"}
+    assert all(getattr(estimator, name) == DEFAULT_OF[name] for name in OF_MATRIX if name != "n_topics")
+    assert estimator.n_components is None
+
+
+def test_the_command_has_the_declared_options_with_their_help_and_defaults() -> None:
+    shown = {each.name: each for each in command.params if isinstance(each, click.Option)}
+    for name in COMMAND:
+        assert shown[name].help == OPTIONS[name].help
+        assert shown[name].default == DEFAULT_OF[name]
+
+
+def test_every_setting_of_a_fit_is_an_option() -> None:
+    other = {"topics": "n_topics", "words": "vocabulary"}
+    for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings):
+        assert {other.get(each.name, each.name) for each in fields(group)} <= set(OPTIONS)
+    assert FitOptions().settings() == DEFAULTS
+    chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
+    assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
+    with pytest.raises(InputError, match="topics must be"):
+        FitOptions(n_topics=0).settings()
