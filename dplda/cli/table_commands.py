@@ -108,7 +108,7 @@ def tabulate(
     wanted = groupings(options["by"], public, (options["first"], options["last"]), options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
-    source = read_like(corpus, {**options, "group_fields": columns}, model.parameters)
+    source = read_like(corpus, {**options, "group_fields": columns}, model.facts.reading)
     plan = table_plan(model, source, wanted, options["zone"], sampling=options["sampling"])
     if options["dry_run"]:
         question = plan.question(model, source, **question_settings(options))

@@ -129,7 +129,7 @@ class QuestionPlan(Generic[_Answer]):
         engine = asked.get("engine", DEFAULTS.execution.engine)
         return Question(
             self.kind,
-            str(model.parameters.get("run", "")),
+            model.facts.run or "",
             corpus,
             asked.get("dataset") or corpus.name or "unnamed",
             privacy,
@@ -170,7 +170,7 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
     The settings are language, lemmas, tokenizer and ngrams.
     """
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
-        asked, learned = corpus.reading.get(name), model.parameters.get(name)
+        asked, learned = corpus.reading.get(name), model.facts.reading.get(name)
         if corpus.reading and asked != learned and {asked, learned} - {None, False}:
             warnings.warn(
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -158,15 +159,15 @@ def _learn(request: Request, run: ChargedRun) -> TopicModel:
         prevalence=learned.prevalence,
         vocabulary=list(words),
         privacy=statement(request),
-        parameters=request.parameters()
-        | {
-            "run": run.id,
-            "software": dict(run.software),
-            "documents": round(learned.documents),
-            "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
+        facts=replace(
+            request.facts,
+            run=run.id,
+            software=dict(run.software),
+            documents=round(learned.documents),
+            alpha=tuple(float(a) for a in settings.model.alpha0 * learned.prevalence),
             **found.facts,
             **learned.facts,
-        },
+        ),
         counts=learned.counts,
     )
     _warn_of_noise(model)

@@ -31,6 +31,7 @@ from dplda.learning.placements.prior_start import explains
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_topics
 from dplda.model.prior_topics import PriorTopics
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.private.gate import Gate, WordFrequencies
 from dplda.private.statistics import Statistic
@@ -341,9 +342,14 @@ class Request:
         words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
         return (1 << 20) + 16 * most_topics(self.settings) * (words + 1) + 400 * words
 
+    @property
+    def facts(self) -> RunFacts:
+        """What is known of the run before its first query: its public settings."""
+        return RunFacts(**self.corpus.reading, **self.settings.to_json(), dataset=self.dataset)
+
     def parameters(self) -> dict[str, Any]:
-        """Public settings, for the ledger and the model."""
-        return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
+        """The public settings, for the ledger."""
+        return self.facts.to_json()
 
 
 def quote(plan: Planned, ledger: Ledger) -> Quote:

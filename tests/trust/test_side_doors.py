@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,9 +207,9 @@ def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkey
 
 
 def test_an_exact_number_among_the_parameters_would_be_seen(tmp_path, capsys, monkeypatch) -> None:
-    public = Request.parameters
-    leaking = lambda self: public(self) | {"n": self.corpus._store and self.corpus._store.n_documents}  # noqa: E731
-    monkeypatch.setattr(Request, "parameters", leaking)
+    public = Request.facts.fget  # type: ignore[attr-defined]
+    exact = lambda self: self.corpus._store.n_documents if self.corpus._store else 0  # noqa: E731
+    monkeypatch.setattr(Request, "facts", property(lambda self: replace(public(self), max_vocabulary=exact(self))))
     tape: list[Any] = []
     first = shown(tmp_path / "one", people(0, 900), tape, capsys, "2", play=False)
     assert shown(tmp_path / "another", people(7, 137), tape, capsys, "2", play=True) != first
