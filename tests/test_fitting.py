@@ -69,7 +69,7 @@ def test_planted_topics_are_found_at_epsilon_two_with_words_chosen_privately(pri
 
 def test_anyone_can_recompute_epsilon_from_the_saved_events(private_run):
     model, _, folder, _ = private_run
-    record = json.loads((folder / "models" / model.parameters["run"] / "model.json").read_text())
+    record = json.loads((folder / "models" / model.facts.run / "model.json").read_text())
     accountant, failures = PLDAccountant(), 0.0
     for event in record["privacy"]["events"]:
         accountant.compose(GaussianDpEvent(event["noise_multiplier"]), event["count"])
@@ -81,7 +81,7 @@ def test_anyone_can_recompute_epsilon_from_the_saved_events(private_run):
 
 def test_the_ledger_holds_every_event_of_the_model_and_the_model_nothing_of_the_ledger(private_run, planted):
     model, ledger, folder, seconds = private_run
-    run = ledger.run(model.parameters["run"])
+    run = ledger.run(model.facts.run)
     assert run.status == "done"
     assert sum(event.count for event in model.privacy.events) == len(run.events)
     assert all(planned.charged for planned in run.plan)
@@ -91,12 +91,12 @@ def test_the_ledger_holds_every_event_of_the_model_and_the_model_nothing_of_the_
     assert ledger.dataset("planted").fingerprints[0] not in saved
     assert set(seconds) >= {"read", "vocabulary", "subspace", "tensor", "refine", "save"}
     exact = int((planted[0].sum(axis=1) >= 3).sum())
-    assert model.parameters["documents"] != exact or abs(model.parameters["documents"] - exact) < 2000
+    assert model.facts.documents != exact or abs(model.facts.documents - exact) < 2000
 
 
 def test_saved_and_loaded_models_are_the_same(private_run):
     model, _, folder, _ = private_run
-    again = dplda.load(folder / "models" / model.parameters["run"])
+    again = dplda.load(folder / "models" / model.facts.run)
     assert np.array_equal(again.topics, model.topics)
     assert again.privacy == model.privacy
 
@@ -133,7 +133,7 @@ def test_runs_that_are_not_private_need_an_unbounded_grant(planted, ledger):
 def test_the_number_of_topics_is_read_off_the_noisy_core(topics):
     counts = synthetic(n_documents=20_000, n_words=80, n_topics=topics, mean_length=50, seed=11)[0]
     model = dplda.fit(corpus_of(counts), n_topics="auto", epsilon=4.0, ledger=False, simulate_seed=2, vocabulary=WORDS)
-    assert len(model.topics) == topics == model.parameters["supported_topics"]
+    assert len(model.topics) == topics == model.facts.supported_topics
 
 
 def test_a_person_counts_once_however_many_documents_they_have(planted, ledger):
@@ -142,7 +142,7 @@ def test_a_person_counts_once_however_many_documents_they_have(planted, ledger):
         corpus_of(planted[0], units=[f"u{n}" for n in users]), n_topics=4, vocabulary=WORDS, ledger=ledger
     )
     assert model.privacy.unit == "unit"
-    assert abs(model.parameters["documents"] - 2000) < 600
+    assert abs(model.facts.documents - 2000) < 600
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -402,7 +402,7 @@ def test_a_model_is_found_by_the_name_of_its_run(planted, ledger, tmp_path, monk
     for place in ({"out": "here"}, {"models": "models"}):
         ledger.grant("planted", 90.0, 1e-3)
         model = dplda.fit(corpus_of(planted[0]), **options, **place)
-        run = model.parameters["run"]
+        run = str(model.facts.run)
         for name in (run, run[:-2]):
             assert np.array_equal(dplda.load(name, ledger=ledger).topics, model.topics)
     assert np.array_equal(dplda.load("here").topics, dplda.load(tmp_path / "here").topics)
@@ -411,10 +411,10 @@ def test_a_model_is_found_by_the_name_of_its_run(planted, ledger, tmp_path, monk
 def test_a_run_without_a_model_and_a_model_that_moved_are_told_in_one_line(planted, ledger, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ledger.grant("planted", 90.0, 1e-3)
-    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger).parameters["run"]
+    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger).facts.run
     with pytest.raises(InputError, match=f"Run {run} has no saved model .it was fitted without `out` or `models`"):
         dplda.load(run, ledger=ledger)
-    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out="here").parameters["run"]
+    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out="here").facts.run
     (tmp_path / "here").rename(tmp_path / "there")
     with pytest.raises(InputError, match=r"is no longer in .*here\. If you moved it"):
         dplda.load(run, ledger=ledger)

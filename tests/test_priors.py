@@ -46,7 +46,7 @@ def test_prior_topics_of_public_text_hold_the_topics_of_private_text_like_it(tmp
     found = dplda.fit(
         dplda.Corpus.from_counts(private, WORDS), n_topics=4, epsilon=2.0, simulate_seed=0, ledger=False, prior=prior
     )
-    assert found.parameters["prior_used"]
+    assert found.facts.prior_used
     without = matched_error(np.full((4, 120), 1 / 120), PLANTED).mean()
     assert matched_error(on_words(found.topics, found.vocabulary, WORDS), PLANTED).mean() < 0.6 * without
 
@@ -70,7 +70,7 @@ def test_a_private_release_is_a_prior_and_a_model_that_is_not_private_must_be_pu
     released = replace(model, privacy=replace(model.privacy, sound=True, epsilon=2.0, reason=""))
     prior = dplda.released_prior(released)
     assert not prior.declared_public
-    assert prior.source == f"run {model.parameters['run']}"
+    assert prior.source == f"run {model.facts.run}"
     assert prior.to_json()["guarantee"]["epsilon"] == 2.0
     assert np.array_equal(prior.topics, model.topics)
 

@@ -44,16 +44,16 @@ def test_the_promise_is_the_one_asked_for(model):
     assert model.privacy.sound
     assert (model.privacy.unit, model.privacy.adjacency, model.privacy.delta) == ("document", "add-remove", 1e-6)
     assert 1.9 < model.privacy.epsilon <= 2.0
-    assert abs(model.parameters["documents"] - 20_000) < 1000
+    assert abs(model.facts.documents - 20_000) < 1000
 
 
 @pytest.mark.parametrize("kind", PAPERS)
 def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind):
-    together = all_runs(ledger.datasets(), [model], ledger.runs())[model.parameters["dataset"]]
+    together = all_runs(ledger.datasets(), [model], ledger.runs())[model.facts.dataset]
     text, missing = write_paper(kind, model, together)
     assert model.privacy.in_words in text
     assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text
-    assert described(model.parameters["software"]) in text or kind == "checklist"
+    assert described(model.facts.software) in text or kind == "checklist"
     assert [question.name for question in missing] == list(PAPERS[kind].asks)
 
 

@@ -13,12 +13,11 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dplda
 from dplda.base import software
-from dplda.base.software import PACKAGE, code_digest, differences, digest, recorded
+from dplda.base.software import PACKAGE, code_digest, differences, digest
 from dplda.runs.corpus import synthetic
 
 HEX = re.compile("[0-9a-f]{64}")
@@ -142,29 +141,18 @@ def test_the_ledger_has_it_when_the_budget_is_reserved_and_the_model_has_the_sam
     opened = dplda.Corpus.open
     monkeypatch.setattr(dplda.Corpus, "open", lambda *a, **k: reserved.append(ledger.runs()[-1]) or opened(*a, **k))
     model = fitted(ledger)
-    assert (
-        reserved[0].parameters["software"] == model.parameters["software"] == ledger.runs()[-1].parameters["software"]
-    )
-    assert model.parameters["software"]["code"] == code_digest()
-    assert model.parameters["software"]["noise"].startswith(f"OpenDP {metadata.version('opendp')}, ")
+    assert reserved[0].parameters["software"] == model.facts.software == ledger.runs()[-1].parameters["software"]
+    assert model.facts.software is not None
+    assert model.facts.software["code"] == code_digest()
+    assert model.facts.software["noise"].startswith(f"OpenDP {metadata.version('opendp')}, ")
     assert ledger.history("toy")[-1].text.endswith(f", dplda {dplda.__version__}, code {code_digest()[:16]}")
 
 
 @pytest.mark.parametrize(("more", "noise"), [({}, "simulated by NumPy"), ({"placement": "none"}, "none")])
 def test_noise_that_is_not_private_is_called_so(more: dict[str, str], noise: str, tmp_path: Path) -> None:
     model = fitted(dplda.Ledger(tmp_path / "ledger.db"), simulate_seed=1, **more)
-    assert model.parameters["software"]["noise"].startswith(noise)
-
-
-def test_models_of_before_stay_readable(tmp_path: Path) -> None:
-    model = fitted(dplda.Ledger(tmp_path / "ledger.db"), simulate_seed=1, out=tmp_path / "model")
-    path = tmp_path / "model/model.json"
-    record = json.loads(path.read_text())
-    del record["parameters"]["software"]
-    path.write_text(json.dumps(record))
-    old = dplda.load(tmp_path / "model")
-    assert recorded(old.parameters) is None
-    np.testing.assert_array_equal(old.topics, model.topics)
+    assert model.facts.software is not None
+    assert model.facts.software["noise"].startswith(noise)
 
 
 def test_differences_name_what_changed() -> None:

@@ -44,7 +44,7 @@ def write_paper(
     """
     if not model.privacy.sound:
         raise InputError(
-            f"run {model.parameters.get('run', 'without a name')} has no privacy guarantee, which such a paper would "
+            f"run {model.facts.run or 'without a name'} has no privacy guarantee, which such a paper would "
             "claim. Give a private run; `dplda runs` lists which runs are private."
         )
     paper, given = PAPERS[kind], answers or Answers()

@@ -66,7 +66,7 @@ def evaluate(
     if options["reference"]:
         refuse_question_options("with --reference, which is free of charge")
     model = open_model(run, ledger_path)
-    source = read_like(corpus, options, model.parameters)
+    source = read_like(corpus, options, model.facts.reading)
     planned = None if options["reference"] else plan_evaluation(model, source, **settings)
     if planned is not None and options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
@@ -101,7 +101,7 @@ def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progres
 
     listed = model.listed_topics
     return {
-        "run": model.parameters.get("run"),
+        "run": model.facts.run,
         "coherence": exact(found["coherence"][listed].mean()),
         **{name: exact(found[name]) for name in ("c_v", "perplexity", "gain")},
         "topics": [{"topic": topic, **exact(found["coherence"][topic])} for topic in listed],

@@ -106,7 +106,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             model = fit_with(source, replace(chosen, ledger=ledger, models=models, seconds=seconds))
     finally:
         private_notes(source.notes)
-    folder = options["out"] or MODELS / str(model.parameters["run"])
+    folder = options["out"] or MODELS / str(model.facts.run)
     if as_json:
         print_json(_record(model, folder, seconds))
     else:
@@ -139,15 +139,14 @@ def _unit_field(options: dict[str, Any]) -> str | None:
 
 def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
     """The JSON output. All numbers are released numbers, except the seconds, which are marked local."""
-    documents = model.parameters.get("documents")
     return {
-        "run": model.parameters["run"],
+        "run": model.facts.run,
         "model": str(folder),
         "topics": topics_json(model),
         "vocabulary_size": len(model.vocabulary),
-        "documents": None if documents is None else round(documents),
-        "placement": model.parameters["placement"],
-        "calibration": model.parameters["calibration"],
+        "documents": model.facts.documents,
+        "placement": model.facts.placement,
+        "calibration": model.facts.calibration,
         "privacy": model.privacy.to_json(),
         "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
         "seconds_are_local": True,
@@ -156,10 +155,9 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 def _left_out(model: TopicModel) -> str:
     """A sentence on the released words that were left out because they are frequent; empty without any."""
-    frequent = model.parameters.get("frequent_words", ())
-    if not frequent:
+    frequent, limit = model.facts.frequent_words, model.facts.frequency_limit
+    if not frequent or limit is None:
         return ""
-    limit = model.parameters["frequency_limit"]
     shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
     return (
         f" Left out, being too frequent (in more than {limit:.0%} of the texts): {len(frequent):,} ({shown}); "
@@ -172,10 +170,10 @@ def _about_batch(model: TopicModel, ledger: Ledger) -> str:
 
     It depends on which runs were asked for, and not on how they ended, which may depend on documents.
     """
-    series, batch = model.parameters.get("series"), model.parameters.get("batch")
+    series, batch = model.facts.series, model.facts.batch
     if series is None:
         return ""
-    others = [run for run in ledger.runs() if run.batch is not None and run.id != model.parameters.get("run")]
+    others = [run for run in ledger.runs() if run.batch is not None and run.id != model.facts.run]
     same = [run.id for run in others if (run.dataset, run.batch) == (series, batch)]
     if same:
         return (
@@ -190,32 +188,31 @@ def _about_batch(model: TopicModel, ledger: Ledger) -> str:
 
 def _about_prior(model: TopicModel) -> str:
     """A sentence on what became of the prior, or of the topics of a series; empty for a run without either."""
-    prior, series = model.parameters.get("prior"), model.parameters.get("series")
+    facts, prior = model.facts, model.facts.prior
     if prior is None:
         return ""
-    if "prior_used" not in model.parameters:
-        new = ", ".join(map(str, model.parameters["new_topics"])) or "none"
-        faded = ", ".join(map(str, model.parameters["faded_topics"])) or "none"
+    if facts.prior_used is None:
+        new = ", ".join(map(str, facts.new_topics or ())) or "none"
+        faded = ", ".join(map(str, facts.faded_topics or ())) or "none"
         return (
-            f"Batch {model.parameters['batch']} of series {series} continues from {prior['source']}: topics keep their "
+            f"Batch {facts.batch} of series {facts.series} continues from {prior.source}: topics keep their "
             f"numbers; new: {new}; faded: {faded}. Topics over all batches: "
-            f"dplda topics --series {shlex.quote(str(series))}"
+            f"dplda topics --series {shlex.quote(str(facts.series))}"
         )
-    if not model.parameters["prior_used"]:
-        return f"The prior ({prior['source']}) does not explain these texts: they were fitted without it."
-    share = model.parameters["prior_share"]
+    if not facts.prior_used:
+        return f"The prior ({prior.source}) does not explain these texts: they were fitted without it."
     return (
-        f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts contain most (prior: "
-        f"{prior['source']}): {share:.0%} of the text is about them, and the shares below sum to 100 %. Their words "
-        "are the prior's. Which of the prior topics were chosen, and how common each is, was learned privately."
+        f"These are the {len(model.topics)} of {prior.topics} prior topics that the texts contain most (prior: "
+        f"{prior.source}): {facts.prior_share:.0%} of the text is about them, and the shares below sum to 100 %. Their "
+        "words are the prior's. Which of the prior topics were chosen, and how common each is, was learned privately."
     )
 
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
-    assumed = ["the word list"] if model.parameters.get("vocabulary") == "public" else []
-    assumed += ["the prior"] if (model.parameters.get("prior") or {}).get("declared_public") else []
+    assumed = ["the word list"] if model.facts.vocabulary == "public" else []
+    assumed += ["the prior"] if model.facts.prior is not None and model.facts.prior.declared_public else []
     are = "is" if len(assumed) == 1 else "are"
     public = f"; {' and '.join(assumed)} {are} assumed to be public" if assumed else ""
     if statement.sound:
@@ -229,13 +226,13 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    listed = (model.parameters.get("vocabulary"), model.parameters.get("placement")) == ("public", PLACEMENTS[0])
+    listed = (model.facts.vocabulary, model.facts.placement) == ("public", PLACEMENTS[0])
     kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
     say(f"{len(model.vocabulary)} words{kept}.{_left_out(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
-    name = model.parameters.get("dataset")
+    name = model.facts.dataset
     if name is not None:
-        record = ledger.dataset(str(name))
+        record = ledger.dataset(name)
         facts = filter(None, (record.in_short, record.guarantee, record.in_reports, record.to_tell, *record.remarks))
         say(
             f"Dataset {name}: {'; '.join(facts)}.{_about_delta(statement, record.grant)}", error=True

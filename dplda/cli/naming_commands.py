@@ -72,10 +72,10 @@ def label(
     else:
         found = labels.distinctive(model, named_groups)
     named = labels.labelled(model, found)
-    model_files.save_parameters(named, folder)
+    model_files.save_facts(named, folder)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
-        print_json({"run": model.parameters.get("run"), "topics": topics_json(named), "groups": record})
+        print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record})
     else:
         show_topics(named)
 
@@ -110,7 +110,7 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
     if as_json:
         record = cache(partial(_group, model))  # most groups are in several cuts
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
-        print_json({"run": model.parameters.get("run"), "cuts": cuts})
+        print_json({"run": model.facts.run, "cuts": cuts})
         return
     rows, titles = [], topic_titles(model, _GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
@@ -187,7 +187,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
 
         write_report(models, output)
     if as_json:
-        runs = [str(model.parameters.get("run", "")) for model in models]
+        runs = [model.facts.run or "" for model in models]
         print_json(
             {
                 "runs": runs,

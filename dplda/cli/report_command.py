@@ -95,7 +95,7 @@ def report(
         tables=_tables(models, ledger_path),
     )
     if as_json:
-        named = [model.parameters.get("run") for model in models]
+        named = [model.facts.run for model in models]
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
     else:
         say(f"Wrote {output}. Open it in a browser; it needs no network.")
@@ -116,7 +116,7 @@ def _write_papers(
         raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
-    together = _guarantees([model], ledger_path).get(str(model.parameters.get("dataset", "")))
+    together = _guarantees([model], ledger_path).get(model.facts.dataset or "")
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
@@ -127,7 +127,7 @@ def _write_papers(
     if as_json:
         files = {paper: str(file) for paper, file in papers.items()}
         asks = {name: question.asks for name, question in missing.items()}
-        print_json({"run": model.parameters.get("run"), "papers": files, "missing": asks})
+        print_json({"run": model.facts.run, "papers": files, "missing": asks})
         return
     for file in papers.values():
         say(f"Wrote {file}.")
@@ -170,15 +170,15 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     """
     from dplda.runs.series import before, load_run
 
-    ledger, parameters = find_ledger(ledger_path), models[0].parameters
-    if len(models) > 1 or ledger is None or "series" not in parameters:
+    ledger, facts = find_ledger(ledger_path), models[0].facts
+    if len(models) > 1 or ledger is None or facts.series is None:
         return {}
     found = {}
-    for run in before(ledger, str(parameters["series"]), str(parameters["batch"])):
+    for run in before(ledger, facts.series, str(facts.batch)):
         if run.sound:
             with suppress(InputError):
                 found[str(run.batch)] = load_run(run)
-    return {**found, str(parameters["batch"]): models[0]}
+    return {**found, str(facts.batch): models[0]}
 
 
 def _with_model(run: str, ledger_path: Path | None) -> str:
@@ -202,7 +202,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
     ledger = find_ledger(ledger_path)
     if ledger is None:
         return []
-    names = [str(model.parameters.get("run", "")) for model in models]
+    names = [model.facts.run or "" for model in models]
     return [tables for name in names for tables in latest_tables(ledger, name)]
 
 

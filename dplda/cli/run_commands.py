@@ -177,7 +177,7 @@ def transform(
             raise click.UsageError("--out must end in .csv or .npz.")
         refuse_existing(out)
     model = open_model(run, ledger_path)
-    source = read_like([corpus], options, model.parameters)
+    source = read_like([corpus], options, model.facts.reading)
     with following(quiet=as_json or quiet) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model.vocabulary, store)
@@ -187,7 +187,7 @@ def transform(
         content = _csv(ids, proportions) if out.suffix == ".csv" else _npz(ids, proportions)
         write_file(out, content, _OWNER_ONLY)
     if as_json:
-        record = {"run": model.parameters.get("run"), "private": False, "warning": _NOT_PRIVATE}
+        record = {"run": model.facts.run, "private": False, "warning": _NOT_PRIVATE}
         rows = zip(ids, proportions.tolist(), strict=True)
         listed = [{"id": name, "proportions": row} for name, row in rows] if out is None else None
         result = {"out": str(out)} if out is not None else {"documents": listed}
@@ -258,7 +258,7 @@ def _run(run: str, ledger_path: Path | None) -> tuple[str, dict[str, Any]]:
         from dplda.model import load
 
         model = load(run)
-        return str(model.parameters.get("run", "without a name")), dict(model.parameters)
+        return model.facts.run or "without a name", model.facts.to_json()
     record = open_ledger(ledger_path).run(run)
     return record.id, dict(record.parameters)
 

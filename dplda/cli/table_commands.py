@@ -106,7 +106,7 @@ def tabulate(
     wanted = groupings(options["by"], public, (options["first"], options["last"]), options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
-    source = read_like(corpus, {**options, "group_fields": columns}, model.parameters)
+    source = read_like(corpus, {**options, "group_fields": columns}, model.facts.reading)
     planned = plan_tables(model, source, wanted, zone=options["zone"], sampling=options["sampling"], **settings)
     if options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})

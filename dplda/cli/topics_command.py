@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dplda.base.software import described, recorded
+from dplda.base.software import described
 from dplda.cli.console import print_json, say, table, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
 from dplda.learning.estimates import records
@@ -76,11 +76,11 @@ def topics(
     if csv_file is not None:
         _write_csv(model, top, csv_file)
     if as_json:
-        run_id = model.parameters.get("run")
+        run_id = model.facts.run
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
     else:
         show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
-        if made_by := recorded(model.parameters):
+        if made_by := model.facts.software:
             say(f"Made by {described(made_by)}. Compare it with this installation: dplda software {shlex.quote(run)}")
 
 
@@ -102,7 +102,7 @@ def _show_series(
     last, names = list(models.values())[-1], list(models)
     if csv_file is not None:
         rows = [
-            (name, topic, share, model.parameters.get("share_std"), state_of(model, topic), model.privacy.sound)
+            (name, topic, share, model.facts.share_std, state_of(model, topic), model.privacy.sound)
             for name, model in models.items()
             for topic, share in enumerate(model.prevalence.tolist())
         ]
@@ -113,7 +113,7 @@ def _show_series(
             topic | {"shares": [float(m.prevalence[n]) if n < len(m.topics) else None for m in models.values()]}
             for n, topic in enumerate(topics_json(last, top))
         ]
-        stds = [model.parameters.get("share_std") for model in models.values()]
+        stds = [model.facts.share_std for model in models.values()]
         private = all(model.privacy.sound for model in models.values())
         print_json({"series": series, "private": private, "batches": names, "share_std": stds, "topics": listed})
         return
@@ -133,7 +133,7 @@ def _show_series(
         say(f"NOT PRIVATE: {', '.join(exposed)}. Do not publish their shares.", style="bold red")
     say(f"Series {series}: {count}, the last one {names[-1]}. Each column shows the topics' shares in a batch.")
     table(("topic", "words", *recent), lines, wide="words")
-    std = last.parameters.get("share_std")
+    std = last.facts.share_std
     if std:
         say(
             f"The noise of the counts alone moves a share of {names[-1]} by {2 * std:.1%} or less, 19 times out of 20; "
@@ -218,7 +218,7 @@ def show_topics(
             style="yellow",
         )
     if hidden:
-        run = model.parameters.get("run", "RUN")
+        run = model.facts.run or "RUN"
         name = shlex.quote(str(run))
         what = "topic is" if hidden == 1 else "topics are"
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
@@ -270,7 +270,7 @@ def export(run: str, target: str, out: Path, as_json: bool, ledger_path: Path | 
     model = open_model(run, ledger_path)
     files = [str(path) for path in export_model(model, target, out)]
     if as_json:
-        print_json({"run": model.parameters.get("run"), "to": target, "files": files})
+        print_json({"run": model.facts.run, "to": target, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
         if target == "pyldavis":

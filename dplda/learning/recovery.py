@@ -112,7 +112,7 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Learned:
-    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
+    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released `facts`, by fields of `RunFacts`.
 
     `documents` is the released number of units, or a lower bound on it (placement ``config4``). `words` (n_words,) are
     the words of the topics, if these are not all modelled words. `counts` are the counts from which topics were

@@ -102,7 +102,7 @@ def _write_json(path: Path, record: dict[str, Any]) -> list[Path]:
 
 def _json(model: TopicModel, path: Path) -> list[Path]:
     record = {
-        "parameters": dict(model.parameters),
+        "parameters": model.facts.to_json(),
         "prevalence": model.prevalence.tolist(),
         "privacy": model.privacy.to_json(),
         "topics": model.topics.tolist(),

@@ -11,14 +11,15 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from dplda.base.characters import remove_unsafe
 from dplda.base.errors import InputError
-from dplda.model.topic_groups import GROUP_LABELS, merged_words
+from dplda.model.run_facts import GroupLabel
+from dplda.model.topic_groups import merged_words
 from dplda.model.topic_model import TopicModel
 from dplda.text.word_files import read_mapping
 
@@ -55,23 +56,25 @@ def labelled(model: TopicModel, labels: Labels) -> TopicModel:
         else:
             groups[topics] = label
     every = range(len(model.topics))
-    given = {
-        "topic_names": [names.get(topic, "") for topic in every],
-        "topic_sentences": [sentences.get(topic, "") for topic in every],
-        GROUP_LABELS: [{"topics": list(group), **asdict(label)} for group, label in sorted(groups.items())],
-    }
-    return replace(model, parameters={**model.parameters, **given})
+    facts = replace(
+        model.facts,
+        topic_names=tuple(names.get(topic, "") for topic in every),
+        topic_sentences=tuple(sentences.get(topic, "") for topic in every),
+        group_labels=tuple(
+            GroupLabel(topics=group, name=label.name, sentence=label.sentence)
+            for group, label in sorted(groups.items())
+        ),
+    )
+    return replace(model, facts=facts)
 
 
 def group_labels(model: TopicModel) -> Labels:
     """The labels that were given to groups of topics of `model`; a group is in ascending order."""
-    given = model.parameters.get(GROUP_LABELS)
     found: dict[tuple[int, ...], Label] = {}
-    for each in given if isinstance(given, list) else ():
-        label = _label(each) if isinstance(each, Mapping) else None
-        topics = each.get("topics") if label is not None else None
-        if label is not None and isinstance(topics, list) and all(isinstance(topic, int) for topic in topics):
-            found[tuple(sorted(topics))] = label
+    for each in model.facts.group_labels or ():
+        label = _label(vars(each))  # in one line without unsafe characters, whoever wrote it
+        if label is not None:
+            found[tuple(sorted(each.topics))] = label
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import InputError
 from dplda.model.topic_model import TopicModel
 
-GROUP_LABELS = "group_labels"  # the parameter of a model that holds the names of groups of its topics
+_T = TypeVar("_T")
 SAME = 0.5  # cosine from which on topics of two models are the same
 
 
@@ -77,7 +78,7 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """`model` with the topics of each of `groups` merged into one, at the number of the group's first topic.
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
-    get smaller numbers, so that there are no gaps; the parameter ``merged`` lists which earlier numbers each topic
+    get smaller numbers, so that there are no gaps; the fact ``merged`` lists which earlier numbers each topic
     contains. Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
     n = len(model.topics)
@@ -100,15 +101,23 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     weights = np.maximum(model.prevalence, 1e-12)
     topics = np.array([np.average(model.topics[part], axis=0, weights=weights[part]) for part in parts])
     prevalence = np.array([model.prevalence[part].sum() for part in parts])
-    alpha = [float(model.alpha[part].sum()) for part in parts]
-    lists = {name: model.parameters.get(name) for name in ("verdicts", "topic_names", "topic_sentences")}
-    kept = {
-        name: [values[part[0]] for part in parts]
-        for name, values in lists.items()
-        if isinstance(values, list) and len(values) == n
-    }
-    parameters = {**model.parameters, **kept, "alpha": alpha, "merged": parts, GROUP_LABELS: []}
-    return replace(model, topics=topics, prevalence=prevalence, parameters=parameters, counts=None)
+    firsts = [part[0] for part in parts]
+    facts = replace(
+        model.facts,
+        alpha=tuple(float(model.alpha[part].sum()) for part in parts),
+        verdicts=_at(firsts, model.facts.verdicts),
+        topic_names=_at(firsts, model.facts.topic_names),
+        topic_sentences=_at(firsts, model.facts.topic_sentences),
+        topic_probabilities=None,
+        word_probabilities=None,
+        merged=tuple(map(tuple, parts)),
+        group_labels=(),
+    )
+    return replace(model, topics=topics, prevalence=prevalence, facts=facts, counts=None)
+
+
+def _at(places: Sequence[int], values: tuple[_T, ...] | None) -> tuple[_T, ...] | None:
+    return None if values is None else tuple(values[place] for place in places)
 
 
 def merged_words(model: TopicModel, group: Sequence[int], n: int) -> list[str]:

@@ -27,10 +27,9 @@ from dplda.base.errors import InputError
 from dplda.base.lazy import found
 from dplda.budget.events import PrivacyStatement
 from dplda.model.prior_topics import CountSums, ReleasedCounts
+from dplda.model.run_facts import RunFacts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
-VERDICTS = ("clear", "weak", "noise")
-PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")  # parameters
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
@@ -39,16 +38,16 @@ class TopicModel:
     """A released topic model.
 
     `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
-    ``(n_topics,)`` and sums to 1; `privacy` states the guarantee; `parameters` holds the public settings of
-    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). `counts` are the released counts from
-    which the topics were estimated, if the run released any. Raises `InputError` if the fields are inconsistent.
+    ``(n_topics,)`` and sums to 1; `privacy` states the guarantee; `facts` are the public settings of the run and what
+    else it released. `counts` are the released counts from which the topics were estimated, if the run released any.
+    Raises `InputError` if the fields are inconsistent.
     """
 
     topics: NDArray[np.float64]
     prevalence: NDArray[np.float64]
     vocabulary: list[str]
     privacy: PrivacyStatement
-    parameters: Mapping[str, Any]
+    facts: RunFacts
     counts: ReleasedCounts | None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +61,7 @@ class TopicModel:
         if prevalence.shape != (len(topics),):
             raise InputError(f"prevalence must have shape ({len(topics)},), got {prevalence.shape}.")
         check_simplex("prevalence", prevalence)
-        _check_alpha(self.parameters, len(topics))
+        self.facts.check_topics(len(topics))
         if self.counts is not None and self.counts.sums.total.T.shape != topics.shape:
             raise InputError("the released counts must have a row for each word and a column for each topic.")
         object.__setattr__(self, "topics", topics)
@@ -80,7 +79,7 @@ class TopicModel:
 
         A released prevalence of 0 becomes a negligible positive prior, because inference divides by it.
         """
-        alpha: NDArray[np.float64] = np.array(self.parameters["alpha"], dtype=np.float64)
+        alpha: NDArray[np.float64] = np.array(self.facts.alpha, dtype=np.float64)
         alpha[alpha == 0] = _LEAST_PRIOR * alpha.sum()
         return alpha
 
@@ -90,10 +89,7 @@ class TopicModel:
 
         From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none.
         """
-        given = self.parameters.get("verdicts")
-        if not isinstance(given, list) or len(given) != len(self.topics) or not all(name in VERDICTS for name in given):
-            return ()
-        return tuple(given)
+        return self.facts.verdicts or ()
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -101,44 +97,26 @@ class TopicModel:
 
         From released numbers alone, see `dplda.learning.verdicts`.
         """
-        given = self.parameters.get("topic_probabilities")
-        if not isinstance(given, list) or len(given) != len(self.topics) or not all(map(_is_probability, given)):
-            return ()
-        return tuple(map(float, given))
+        return self.facts.topic_probabilities or ()
 
     @property
-    def word_probabilities(self) -> tuple[dict[str, float], ...]:
+    def word_probabilities(self) -> tuple[Mapping[str, float], ...]:
         """For each topic its first ten words, each with the probability that it would be among them without noise.
 
         This is the probability that the same fit without noise has the word among the ten most probable ones of this
         topic or, if the topic is not real, of the most similar topic. Empty if the probabilities are not known.
         """
-        given = self.parameters.get("word_probabilities")
-        if not isinstance(given, list) or len(given) != len(self.topics):
-            return ()
-        if not all(isinstance(words, dict) and all(map(_is_probability, words.values())) for words in given):
-            return ()
-        return tuple(dict(words) for words in given)
+        return self.facts.word_probabilities or ()
 
     @property
     def topic_names(self) -> dict[int, str]:
         """The names of topics, by their number: those of seed words, and those that `dplda label` gave."""
-        return self._texts("topic_names")
+        return {topic: name for topic, name in enumerate(self.facts.topic_names or ()) if name}
 
     @property
     def topic_sentences(self) -> dict[int, str]:
         """The sentences about topics that `dplda label` gave, by the number of the topic; empty if there are none."""
-        return self._texts("topic_sentences")
-
-    def _texts(self, parameter: str) -> dict[int, str]:
-        """The texts in the list ``parameters[parameter]``, by the number of the topic.
-
-        The list has a place for each topic; topics without a text are left out.
-        """
-        given = self.parameters.get(parameter)
-        if not isinstance(given, list) or len(given) != len(self.topics):
-            return {}
-        return {topic: text for topic, text in enumerate(given) if isinstance(text, str) and text}
+        return {topic: sentence for topic, sentence in enumerate(self.facts.topic_sentences or ()) if sentence}
 
     @property
     def listed_topics(self) -> list[int]:
@@ -206,19 +184,6 @@ class TopicModel:
         save(self, directory)
 
 
-def _is_probability(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _check_alpha(parameters: Mapping[str, Any], n_topics: int) -> None:
-    alpha = parameters.get("alpha")
-    if not isinstance(alpha, list) or len(alpha) != n_topics:
-        raise InputError(f"parameters['alpha'] must be a list of {n_topics} numbers.")
-    numbers = all(isinstance(a, int | float) and not isinstance(a, bool) for a in alpha)
-    if not numbers or not all(0 <= a < float("inf") for a in alpha) or not sum(alpha) > 0:
-        raise InputError("parameters['alpha'] must hold nonnegative, finite numbers, not all 0.")
-
-
 TEXT_FILE = "model.json"
 _ARRAY_FILE = "topics.npz"
 _TOPICS = ("topics", "prevalence")
@@ -244,7 +209,7 @@ def save(model: TopicModel, directory: str | Path) -> None:
         "arrays_sha256": hashlib.sha256(arrays.getvalue()).hexdigest(),
         "vocabulary": model.vocabulary,
         "privacy": model.privacy.to_json(),
-        "parameters": dict(model.parameters),
+        "parameters": model.facts.to_json(),
     }
     try:
         (folder / _RESERVED).unlink(missing_ok=True)
@@ -257,14 +222,14 @@ def save(model: TopicModel, directory: str | Path) -> None:
         ) from None
 
 
-def save_parameters(model: TopicModel, directory: str | Path) -> None:
-    """Replace the parameters of the model saved in `directory` by the parameters of `model`, which has the same arrays.
+def save_facts(model: TopicModel, directory: str | Path) -> None:
+    """Replace the facts of the model saved in `directory` by the facts of `model`, which has the same arrays.
 
     Raises `InputError` if they cannot be written.
     """
     path = Path(directory) / TEXT_FILE
     try:
-        record = _parse(Path(directory), path.read_bytes()) | {"parameters": dict(model.parameters)}
+        record = _parse(Path(directory), path.read_bytes()) | {"parameters": model.facts.to_json()}
         write_atomically(path, _json(record))
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
@@ -298,7 +263,7 @@ def load(directory: str | Path) -> TopicModel:
             counts=_counts(found),
             vocabulary=_expect(record["vocabulary"], list),
             privacy=_statement(_expect(record["privacy"], dict)),
-            parameters=_expect(record["parameters"], dict),
+            facts=RunFacts.from_json(_expect(record["parameters"], dict)),
         )
     except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
         _corrupt(folder, error if isinstance(error, InputError) else "fields are missing or of the wrong type")

@@ -229,7 +229,7 @@ def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopi
         for line, shares, name in zip(values, told, names, strict=True)
     ]
     rows = [(shown(name), *shares) for name, shares in zip(names, told, strict=True)]
-    stds = [float(model.parameters.get("share_std") or 0.0) for model in batches.values()]
+    stds = [model.facts.share_std or 0.0 for model in batches.values()]
     return [
         Picture(
             name="shares-over-batches",

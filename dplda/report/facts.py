@@ -15,11 +15,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
-from dplda.base.software import described, recorded
+from dplda.base.software import described
 from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
 from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
+from dplda.model.run_facts import PriorFacts, RunFacts
 from dplda.report import promise
 from dplda.report import promise as attack_bounds
 from dplda.report.pictures import number, percent, shown
@@ -51,7 +52,7 @@ TITLES = {  # of the questions, in the order in which the report answers them
     "made_by": "Software and source of noise",
     "verify": "How to verify",
 }
-_READING = ("language", "tokenizer", "lemmas", "ngrams", "stopwords")  # parameters: how text became words
+_READING = ("language", "tokenizer", "lemmas", "ngrams", "stopwords")  # how text became words
 _MECHANISMS = {
     GAUSSIAN: "discrete Gaussian noise",
     GAUSSIAN_THRESHOLD: "discrete Gaussian noise, and a threshold on the noisy value",
@@ -94,19 +95,19 @@ class Facts:
         return self.model.privacy
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
+    def recorded(self) -> RunFacts:
         """Public settings and released facts of the run."""
-        return self.model.parameters
+        return self.model.facts
 
     @property
     def run(self) -> str:
         """The id of the run."""
-        return shown(self.parameters.get("run", "without a name"))
+        return _named(self.recorded.run)
 
     @property
     def dataset(self) -> str:
         """The name of the dataset."""
-        return shown(self.parameters.get("dataset", "without a name"))
+        return _named(self.recorded.dataset)
 
     @property
     def unit(self) -> Unit:
@@ -131,8 +132,7 @@ class Facts:
     @property
     def documents(self) -> int | None:
         """The released, noisy number of units; None if it was not released."""
-        found = self.parameters.get("documents")
-        return found if isinstance(found, int) and not isinstance(found, bool) else None
+        return self.recorded.documents
 
     @property
     def size(self) -> str:
@@ -147,12 +147,12 @@ class Facts:
     @property
     def series(self) -> str:
         """The series to which the run belongs; empty if it belongs to none."""
-        return shown(self.parameters.get("series") or "")
+        return shown(self.recorded.series or "")
 
     @property
     def batch(self) -> str:
         """The batch of the series to which the documents belong."""
-        return shown(self.parameters.get("batch") or "")
+        return shown(self.recorded.batch or "")
 
     @property
     def many_releases(self) -> bool:
@@ -162,25 +162,22 @@ class Facts:
     @property
     def public_words(self) -> bool:
         """Whether the words were given as a public list."""
-        return self.parameters.get("vocabulary") == "public"
+        return self.recorded.vocabulary == "public"
 
     @property
-    def prior(self) -> Mapping[str, Any]:
-        """What the run recorded about its prior topics; empty without any."""
-        found = self.parameters.get("prior")
-        return found if isinstance(found, dict) and "prior_used" in self.parameters else {}
+    def prior(self) -> PriorFacts | None:
+        """What the run recorded about the prior topics that it tested; None if it tested none."""
+        return None if self.recorded.prior_used is None else self.recorded.prior
 
     @property
     def prior_used(self) -> bool:
         """Whether the topics are some of the prior topics."""
-        return self.parameters.get("prior_used") is True
+        return self.recorded.prior_used is True
 
     @property
     def seed_words(self) -> str:
         """The seed words of guided topics, by topic; empty without any."""
-        given = self.parameters.get("seed_words")
-        if not isinstance(given, dict):
-            return ""
+        given = self.recorded.seed_words or {}
         return "; ".join(f"{shown(name)} ({', '.join(shown(word) for word in words)})" for name, words in given.items())
 
     @property
@@ -191,7 +188,7 @@ class Facts:
     @property
     def tokenization(self) -> str:
         """How text became words, as settings."""
-        found = {name: self.parameters[name] for name in _READING if name in self.parameters}
+        found = {name: value for name in _READING if (value := getattr(self.recorded, name)) is not None}
         plain = {name: {True: "yes", False: "no"}.get(value, value) for name, value in found.items()}
         return ", ".join(f"{name} {shown(value)}" for name, value in plain.items())
 
@@ -199,7 +196,7 @@ class Facts:
     def usual_budget(self) -> bool:
         """Whether epsilon and delta are the defaults."""
         usual = DEFAULTS.privacy
-        return (self.parameters.get("epsilon"), self.privacy.delta) == (usual.epsilon, usual.delta)
+        return (self.recorded.epsilon, self.privacy.delta) == (usual.epsilon, usual.delta)
 
     @property
     def of_batches(self) -> str:
@@ -252,14 +249,14 @@ class Facts:
     def other_runs(self) -> list[str]:
         """The other recorded runs of the dataset, in words."""
         records = () if self.together is None else self.together.records
-        others = [record for record in records if record["id"] != self.parameters.get("run")]
+        others = [record for record in records if record["id"] != self.recorded.run]
         more = [f"{len(others) - _MOST_LISTED} more, which `dplda runs` lists."] * (len(others) > _MOST_LISTED)
         return [_run_in_words(record) for record in others[:_MOST_LISTED]] + more
 
     @property
     def software(self) -> Mapping[str, Any]:
         """What made the run; empty if it was not recorded."""
-        return recorded(self.parameters) or {}
+        return self.recorded.software or {}
 
     @property
     def version(self) -> str:
@@ -272,6 +269,10 @@ class Facts:
         known = self.software.get("libraries")
         each = known.items() if isinstance(known, dict) else ()
         return shown(", ".join(f"{name} {about.get('version')}" for name, about in each if isinstance(about, dict)))
+
+
+def _named(name: str | None) -> str:
+    return "without a name" if name is None else shown(name)
 
 
 def _run_in_words(record: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
-from dplda.model.topic_groups import GROUP_LABELS
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
 from dplda.report import comparison_of_runs, comparison_pictures, promise, run_pictures, summary, table_pictures
 from dplda.report import promise as attack_bounds
@@ -35,7 +35,7 @@ from dplda.runs.released_table import Tables, least_noisy_shares
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
-    *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", GROUP_LABELS),
+    *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", "group_labels"),
     *("topic_probabilities", "word_probabilities", "software"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
@@ -120,7 +120,7 @@ def _render(
 
 
 def _dataset(model: TopicModel) -> str:
-    return str(model.parameters.get("dataset", ""))
+    return model.facts.dataset or ""
 
 
 def _verdict(privacy: PrivacyStatement) -> str:
@@ -139,10 +139,10 @@ def _run_section(
     all_tables: Sequence[Tables],
 ) -> dict[str, Any]:
     """The template's variables for one run."""
-    privacy, run = model.privacy, str(model.parameters.get("run", ""))
+    privacy, run = model.privacy, model.facts.run or ""
     tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
     shares = least_noisy_shares([table for each in tables for table in each])
-    language, facts = str(model.parameters.get("language", "")), Facts(model, together)
+    language, facts = model.facts.language or "", Facts(model, together)
     return {
         "name": name,
         "dataset": shown(_dataset(model)),
@@ -158,48 +158,37 @@ def _run_section(
         "success": percent(attack_bounds.success_at_most(privacy), upwards=True),
         "mu": number(attack_bounds.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
-        "public_words": model.parameters.get("vocabulary") == "public",
-        "prior": _prior(model.parameters),
-        "guided": _guided(model.parameters),
-        "series": shown(str(model.parameters.get("series") or "")),
-        "batch": shown(str(model.parameters.get("batch") or "")),
+        "public_words": model.facts.vocabulary == "public",
+        "prior": _prior(model.facts),
+        "guided": facts.seed_words,
+        "series": facts.series,
+        "batch": facts.batch,
         "pictures": {
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
         "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix),
         "topics": _cards(model, topics, shares),
-        "edges": _edges(model.parameters),
+        "edges": _edges(model.facts),
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
-        "settings": _settings(model.parameters, promise.settings_name(privacy)),
+        "settings": _settings(model.facts.to_json(), promise.settings_name(privacy)),
         "facts": [(title, facts[key]) for key, title in TITLES.items()] if privacy.sound else [],
     }
 
 
-def _prior(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _prior(facts: RunFacts) -> dict[str, Any]:
     """What the page says of the run's prior topics; without any, ``source`` is empty.
 
     ``used`` tells whether they are the run's topics, ``public`` whether they were declared public, and ``share`` how
     much of the text they explain.
     """
-    prior = parameters.get("prior")
-    prior = prior if isinstance(prior, dict) and "prior_used" in parameters else {}
+    prior = None if facts.prior_used is None else facts.prior
     return {
-        "source": shown(str(prior.get("source", ""))),
-        "used": parameters.get("prior_used") is True,
-        "public": prior.get("declared_public") is True,
-        "share": percent(share) if isinstance(share := parameters.get("prior_share"), float) else "",
+        "source": "" if prior is None else shown(prior.source),
+        "used": facts.prior_used is True,
+        "public": prior is not None and prior.declared_public,
+        "share": "" if facts.prior_share is None else percent(facts.prior_share),
     }
-
-
-def _guided(parameters: Mapping[str, Any]) -> str:
-    """The seed words of the run's guided topics, by topic; empty without any."""
-    given = parameters.get("seed_words")
-    if not isinstance(given, dict):
-        return ""
-    return "; ".join(
-        f"{shown(str(name))} ({', '.join(shown(str(word)) for word in words)})" for name, words in given.items()
-    )
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
@@ -207,12 +196,12 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
     columns = ("run", "dataset", "placement", "epsilon", "delta", "unit", "adjacency", "private", "topics", "supported")
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
-        p, privacy = model.parameters, model.privacy
-        method = Method(str(p.get("placement", "–")), str(p.get("calibration", SOUND))).label
+        facts, privacy = model.facts, model.privacy
+        method = Method(_or_dash(facts.placement), facts.calibration or SOUND).label
         rows.append(
             (
                 f"{place} {name}",
-                shown(p.get("dataset", "–")),
+                shown(_or_dash(facts.dataset)),
                 shown(method),
                 at_least(privacy.epsilon) if privacy.sound else "unbounded",
                 number(privacy.delta),
@@ -220,10 +209,14 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
                 shown(privacy.adjacency),
                 "yes" if privacy.sound else _verdict(privacy),
                 str(len(model.topics)),
-                shown(p.get("supported_topics", "–")),
+                shown(_or_dash(facts.supported_topics)),
             )
         )
     return Table(columns, rows)
+
+
+def _or_dash(value: object) -> str:
+    return "–" if value is None else str(value)
 
 
 def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
@@ -315,10 +308,10 @@ def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Ta
     return Table(("setting", "value"), rows)
 
 
-def _edges(parameters: Mapping[str, Any]) -> Table | None:
+def _edges(facts: RunFacts) -> Table | None:
     """The noise on each edge of the graph of DeCarolis et al. 2020, for a run with the published calibration."""
-    edges = parameters.get("published")
-    if not isinstance(edges, dict) or not edges or not all(isinstance(noise, dict) for noise in edges.values()):
+    edges = facts.published
+    if not edges:
         return None
     columns = list(dict.fromkeys(name for noise in edges.values() for name in noise))
     rows = [(shown(edge), *(_plain(noise.get(name, "–")) for name in columns)) for edge, noise in edges.items()]
@@ -336,7 +329,7 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
     cells = {outcome.run: outcome.cell for outcome in comparison.outcomes} if comparison else {}
     names = []
     for place, model in enumerate(models, start=1):
-        run = str(model.parameters.get("run", f"run {place}"))
+        run = f"run {place}" if model.facts.run is None else model.facts.run
         cell = cells.get(run)
         names.append(_cell_name(cell) if cell else run)
     if len(set(names)) < len(names):
@@ -363,7 +356,7 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: s
         return shown(f"{stamp}{given}")
     if comparison:
         return shown(f"{stamp}noise placements on {comparison.corpus}")
-    datasets = dict.fromkeys(str(model.parameters.get("dataset", "a dataset")) for model in models)
+    datasets = dict.fromkeys("a dataset" if model.facts.dataset is None else model.facts.dataset for model in models)
     return shown(f"{stamp}topics of {', '.join(datasets)}")
 
 

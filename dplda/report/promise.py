@@ -280,7 +280,7 @@ def all_runs(
         shared.setdefault(run.dataset, []).append(run.to_json())
     shown_runs: dict[str, set[str]] = {}
     for model in models:
-        shown_runs.setdefault(str(model.parameters.get("dataset", "")), set()).add(str(model.parameters.get("run")))
+        shown_runs.setdefault(model.facts.dataset or "", set()).add(str(model.facts.run))
     return {
         record.name: AllRuns(
             len(record.runs),
@@ -359,8 +359,8 @@ def size(model: TopicModel) -> tuple[str, str]:
 
     Both are empty if the number is not known.
     """
-    documents, unit = model.parameters.get("documents"), unit_of(model.privacy)
-    if not isinstance(documents, int) or isinstance(documents, bool):
+    documents, unit = model.facts.documents, unit_of(model.privacy)
+    if documents is None:
         return "", ""
     counted = f"{documents:,} {unit.one if documents == 1 else unit.many}"
     if not model.privacy.sound:

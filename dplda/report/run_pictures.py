@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.labels import group_labels
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_groups import TopicTree, hellinger, topic_tree
 from dplda.report.pictures import (
     BLUE,
@@ -111,22 +112,22 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
         title="Where the privacy budget goes",
         alt=f"Bar chart of {len(stages)} stages. The largest share, {share}, goes to {shown(largest.stage)}.",
         note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
-        f"was read. {_spent_otherwise(model.parameters)}".rstrip(),
+        f"was read. {_spent_otherwise(model.facts)}".rstrip(),
         drawing=Bars(bars, ("the stage's releases", "placing its clip") if clips else ()),
         table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
     )
 
 
-def _spent_otherwise(parameters: Mapping[str, Any]) -> str:
+def _spent_otherwise(facts: RunFacts) -> str:
     """If some stages spent their budget on something else than their names say, a sentence on it; else empty.
 
     This happens in a run on few documents, and in a run that uses prior topics.
     """
-    if "learned_from" in parameters:
+    if facts.learned_from is not None:
         return (
             "Mean and a part of refine were spent jointly on word frequencies, the stages after them on pairs of words."
         )
-    if parameters.get("prior_used"):
+    if facts.prior_used:
         return "Start and refine were spent jointly on how much of the text each prior topic explains."
     return ""
 
@@ -184,10 +185,10 @@ def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
 
 def _signal(model: TopicModel, prefix: str) -> Picture | None:
     """The noisy eigenvalues of the core moment over the noise level; None if the run did not release them."""
-    values, level = model.parameters.get("core_eigenvalues"), model.parameters.get("core_noise_level")
-    if not _numbers(values) or not _numbers([level]) or not level:
+    values, level = model.facts.core_eigenvalues, model.facts.core_noise_level
+    if not values or not level:
         return None
-    ratios = np.array(values, dtype=np.float64) / float(level)
+    ratios = np.array(values, dtype=np.float64) / level
     positive = np.flatnonzero(ratios > 0)
     above = int((ratios > 1).sum())
 
@@ -212,13 +213,6 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
         + (f" Not positive and left out: {hidden}." if hidden else ""),
         drawing=Chart(draw, height=360),
         table=Table(("direction", "signal over noise"), [(str(i + 1), number(float(r))) for i, r in enumerate(ratios)]),
-    )
-
-
-def _numbers(values: object) -> bool:
-    """Whether `values` is a list of finite numbers."""
-    return isinstance(values, list) and all(
-        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dplda.budget.comparisons import Comparison
 from dplda.model import TopicModel
-from dplda.model.topic_model import VERDICTS
+from dplda.model.run_facts import VERDICTS
 from dplda.report.comparison_pictures import methods, winners
 from dplda.report.pictures import shown
 from dplda.report.promise import size
@@ -29,7 +29,7 @@ def text(models: Sequence[TopicModel]) -> list[str]:
     sizes = dict[str, str]()
     for model in models:
         number, inexact = size(model)
-        dataset = shown(model.parameters.get("dataset", "a dataset"))
+        dataset = shown("a dataset" if model.facts.dataset is None else model.facts.dataset)
         sizes.setdefault(dataset, f"{dataset}: {number}. {inexact}".rstrip() if number else dataset)
     return list(sizes.values())
 

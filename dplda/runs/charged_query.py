@@ -77,7 +77,7 @@ def plan_query(
         )
     warn_of_other_words(model, corpus)
     engine = options.get("engine", DEFAULTS.execution.engine)
-    of = str(model.parameters.get("run", ""))
+    of = model.facts.run or ""
     dataset = options.get("dataset") or corpus.name or UNNAMED
 
     def learn(run: OpenRun) -> _Answer:
@@ -112,7 +112,7 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
     The settings are language, lemmas, tokenizer and ngrams.
     """
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
-        asked, learned = corpus.reading.get(name), model.parameters.get(name)
+        asked, learned = corpus.reading.get(name), model.facts.reading.get(name)
         if corpus.reading and asked != learned and {asked, learned} - {None, False}:
             warnings.warn(
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "

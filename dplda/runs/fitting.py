@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from dplda.learning.placements import prior_start, registry
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.verdicts import NOISE
 from dplda.learning.vocabulary_size import most_topics
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
 from dplda.runs.fit_options import FitOptions, taking_options
@@ -101,7 +103,7 @@ def plan_topics(
     placement = registry.find(model.placement, model.calibration)
     shares = placement.plan(settings)
     events = exact_events(shares) if placement.reason else calibrate(shares, privacy.epsilon, privacy.delta)
-    parameters = corpus.reading | settings.to_json() | {"dataset": dataset}
+    facts = RunFacts(**corpus.reading, **settings.to_json(), dataset=dataset)
 
     def learn(run: OpenRun) -> TopicModel:
         """Find words and learn topics from what the gate releases, and make the model."""
@@ -118,15 +120,15 @@ def plan_topics(
             prevalence=learned.prevalence,
             vocabulary=list(words),
             privacy=run.privacy,
-            parameters=parameters
-            | {
-                "run": run.id,
-                "software": dict(run.software),
-                "documents": round(learned.documents),
-                "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
+            facts=replace(
+                facts,
+                run=run.id,
+                software=dict(run.software),
+                documents=round(learned.documents),
+                alpha=tuple(float(a) for a in settings.model.alpha0 * learned.prevalence),
                 **found.facts,
                 **learned.facts,
-            },
+            ),
             counts=learned.counts,
         )
         noise = [topic for topic, verdict in enumerate(result.verdicts) if verdict == NOISE]
@@ -150,7 +152,7 @@ def plan_topics(
         execution=settings.execution,
         events=events,
         statistics=placement.statistics + (() if prior is None else prior_start.STATISTICS),
-        parameters=parameters,
+        parameters=facts.to_json(),
         learn=learn,
         reason=placement.reason or privacy.reason,
         exact=bool(placement.reason),

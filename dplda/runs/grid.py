@@ -184,10 +184,13 @@ class Truth:
 
     def _bound(self, model: TopicModel) -> float | None:
         """`error_bounds.bound` on a topic's error; it holds for published noise and the true number of topics."""
-        run = model.parameters
-        if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
+        run = model.facts
+        if run.calibration != PUBLISHED or len(model.topics) != len(self._topics):
             return None
-        bound = error_bounds.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
+        assert run.placement is not None
+        assert run.epsilon is not None
+        assert run.delta is not None
+        bound = error_bounds.bound(run.placement, self._quantities, run.epsilon, run.delta, run.split)
         return bound if math.isfinite(bound) else None
 
 
@@ -373,7 +376,7 @@ class Grid:
             )
         except UnsupportedByData as error:
             return Outcome(cell=cell, status=Status.UNSUPPORTED, run="", message=str(error), sound=sound)
-        run = str(model.parameters["run"])
+        run = str(model.facts.run)
         return Outcome(
             cell=cell,
             status=Status.DONE,

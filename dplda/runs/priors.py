@@ -57,7 +57,7 @@ def public_prior(
     model = _kept(folder, name)
     if model is None:
         model = _fitted(corpus, words, n_topics, progress or NoProgress())
-        model = replace(model, parameters=dict(model.parameters) | {"prior_cache": name})
+        model = replace(model, facts=replace(model.facts, prior_cache=name))
         _keep(model, folder)
     source = f"public corpus {corpus.name or 'without a name'}"
     return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
@@ -98,7 +98,7 @@ def _kept(folder: Path, name: str) -> TopicModel | None:
         model = model_files.load(folder)
     except InputError:
         model = None
-    if model is not None and model.parameters.get("prior_cache") == name:
+    if model is not None and model.facts.prior_cache == name:
         return model
     shutil.rmtree(folder, ignore_errors=True)
     return None

@@ -23,8 +23,9 @@ from dplda.learning.recovery import Learned
 from dplda.learning.settings import DEFAULTS
 from dplda.model import topic_model as model_files
 from dplda.model.prior_topics import PriorTopics
+from dplda.model.run_facts import PER_TOPIC
 from dplda.model.topic_groups import SAME
-from dplda.model.topic_model import PER_TOPIC, TopicModel
+from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
 from dplda.text.reading_options import READING_FACTS
 
@@ -145,8 +146,8 @@ def _check_read_alike(corpus: Corpus, earlier: TopicModel) -> None:
     The ledger would not recognise documents that are in both, and their words would not be those of the topics.
     """
     for name in READING_FACTS:
-        now, before = corpus.reading.get(name), earlier.parameters.get(name)
-        if corpus.reading and "language" in earlier.parameters and (now or None) != (before or None):
+        now, before = corpus.reading.get(name), earlier.facts.reading.get(name)
+        if corpus.reading and earlier.facts.language is not None and (now or None) != (before or None):
             raise InputError(
                 f"This batch is read with {name} {now}, and the previous one was read with {before}. Read all batches "
                 "of a series alike, or begin another series."
@@ -179,20 +180,20 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
             "the prior is a model that is not private, so that it must be public: its topics would reveal what they "
             "were learned from in this run. If that text was public, say so with --public-prior."
         )
-    run, earlier = model.parameters.get("run", "without a name"), model.parameters.get("prior") or {}
-    declared = bool(earlier.get("declared_public"))
-    chosen = f", from {earlier.get('source')}" if declared else ""
+    earlier = model.facts.prior
+    declared = earlier is not None and earlier.declared_public
+    chosen = f", from {earlier.source}" if earlier is not None and declared else ""
     return PriorTopics(
         model.topics,
         tuple(model.vocabulary),
-        f"run {run}{chosen}",
+        f"run {model.facts.run or 'without a name'}{chosen}",
         declared or not model.privacy.sound,
         guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
         counts=model.counts,
         names=model.topic_names,
         probabilities=model.probabilities,
-        too_frequent=tuple(map(str, model.parameters.get("frequent_words", ()))),
-        run=model.parameters.get("run"),
+        too_frequent=model.facts.frequent_words or (),
+        run=model.facts.run,
     )
 
 
@@ -241,8 +242,9 @@ def state_of(model: TopicModel, topic: int) -> str:
 
     A topic has faded if too little of the batch is about it to tell from noise; the model keeps its earlier words.
     """
-    states = (state for state in ("faded", "new") if topic in model.parameters.get(f"{state}_topics", ()))
-    return next(states, "held")
+    if topic in (model.facts.faded_topics or ()):
+        return "faded"
+    return "new" if topic in (model.facts.new_topics or ()) else "held"
 
 
 def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:

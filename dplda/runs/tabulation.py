@@ -347,5 +347,5 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
     """`least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
-    runs = tables_of(ledger, str(model.parameters.get("run", "")))
+    runs = tables_of(ledger, model.facts.run or "")
     return least_noisy_shares([one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)])

@@ -55,7 +55,7 @@ def _fits(corpus: dplda.Corpus, epsilon: float, seeds: int) -> tuple[float, ...]
     found = []
     for seed in range(seeds):
         model = dplda.fit(corpus, n_topics=TOPICS, epsilon=epsilon, ledger=False, simulate_seed=seed)
-        core = (model.parameters[name] for name in ("core_noise_level", "core_eigenvalues", "supported_topics"))
+        core = (getattr(model.facts, name) for name in ("core_noise_level", "core_eigenvalues", "supported_topics"))
         noise, eigenvalues, supported = core
         found.append((noise, eigenvalues[TOPICS - 1], supported))
     return tuple(np.median(found, axis=0).tolist())

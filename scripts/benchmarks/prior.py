@@ -102,7 +102,7 @@ def _one(
         warnings.simplefilter("ignore", NoisyTopicsWarning)
         model = dplda.fit(corpus, n_topics=case.n_topics, ledger=False, simulate_seed=seed, prior=prior, **settings)
     topics = on_words(model.topics, model.vocabulary, case.words)
-    used = bool(model.parameters.get("prior_used", False))
+    used = bool(model.facts.prior_used)
     return float(npmi(topics, case.private).mean()), diversity(topics), used
 
 

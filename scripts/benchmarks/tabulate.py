@@ -27,6 +27,7 @@ from benchmarks.tables import Table
 from dplda.base.distributions import match_topics
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import PrivacyStatement, Stage
+from dplda.model.run_facts import RunFacts
 from dplda.private.noise import SimulatedNoise, lattice_scale
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
@@ -190,7 +191,7 @@ def _any_model(words: Sequence[str], rng: np.random.Generator) -> dplda.TopicMod
             events=(),
             reason="planted",
         ),
-        parameters={"alpha": [0.05] * 20},
+        facts=RunFacts(alpha=(0.05,) * 20),
     )
 
 

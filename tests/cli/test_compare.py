@@ -244,7 +244,7 @@ def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, ho
         o["run"] for o in answer.json["outcomes"] if (o["placement"], o["epsilon"], o["repeat"]) == ("default", 1, 0)
     ]
     chosen += [o["run"] for o in answer.json["outcomes"] if (o["placement"], o["repeat"]) == ("none", 0)]
-    assert [model.parameters["run"] for model in written["models"]] == chosen
+    assert [model.facts.run for model in written["models"]] == chosen
 
 
 def test_all_placements_but_the_one_without_noise_are_compared_by_default() -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 
 import dplda.runs.corpus
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
@@ -34,9 +34,8 @@ class Recorder:
         ledger: Ledger = given["ledger"]
         ledger.grant(given["dataset"] or corpus.name, 10, 1e-5)
         model = make_model()
-        facts = {"run": "toy-aaaaaa", "dataset": given["dataset"] or corpus.name, "documents": 100.4}
-        facts |= {"placement": "default", "calibration": "sound"}
-        model.parameters.update(facts)  # type: ignore[attr-defined]
+        dataset = given["dataset"] or corpus.name
+        model = with_facts(model, dataset=dataset, placement="default", calibration="sound")
         model.save(given["out"] or Path(given["models"]) / "toy-aaaaaa")
         return model
 

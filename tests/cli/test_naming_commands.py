@@ -46,7 +46,7 @@ def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path, home: Path
     assert (n > 2) or named
     answer = dplda("merge", "./m", "0,1", "--out", "together", "--json")
     assert len(answer.json["topics"]) == len(make_model().topics) - 1
-    assert load("together").parameters["merged"][0] == [0, 1]
+    assert load("together").facts.merged == ((0, 1), (2,))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_only_what_is_sure_is_listed(dplda, home: Path) -> None:
     ]
     known = {"topic_probabilities": [0.97, 0.5, 0.1], "word_probabilities": chances}
     known |= {"verdicts": ["clear", "weak", "noise"]}
-    replace(model, parameters={**model.parameters, **known}).save(home / "m")
+    replace(model, facts=replace(model.facts, **known)).save(home / "m")
     shown = dplda("topics", "./m", "--sure", 0.9).out
     assert "clear 97%" in shown
     assert "weak" not in shown
@@ -101,7 +101,7 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
         other,
         topics=other.topics[::-1],
         prevalence=other.prevalence[::-1],
-        parameters={**other.parameters, "run": "other-run"},
+        facts=replace(other.facts, run="other-run"),
         counts=None,
     )
     swapped.save(home / "n")

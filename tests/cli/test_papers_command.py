@@ -16,7 +16,7 @@ from dplda.audit.compliance_forms import PAPERS
 def run(saved: str, home: Path) -> str:
     """The folder of a model of the recorded run `saved`, which knows its id."""
     model = make_model()
-    replace(model, parameters={**model.parameters, "run": saved, "dataset": "reviews"}).save(home / "m")
+    replace(model, facts=replace(model.facts, run=saved, dataset="reviews")).save(home / "m")
     return str(home / "m")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 
 from dplda.base.config import PrivacySettings
 from dplda.budget import Ledger
@@ -40,7 +40,7 @@ def second_run() -> str:
 
 def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dplda, saved: str, home: Path) -> None:
     model = make_model()
-    replace(model, parameters=dict(model.parameters) | {"run": saved, "dataset": "reviews"}).save(home / "m")
+    replace(model, facts=replace(model.facts, run=saved, dataset="reviews")).save(home / "m")
     assert dplda("report", home / "m").status == 0
     assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text_of(home / "report.html")
     assert "It is the only run recorded under the name <bdi>reviews</bdi>" in text_of(home / "report.html")
@@ -64,8 +64,7 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
     second_run()
     for run in (saved, "reviews-elsewhere"):
         model = make_model(seed=len(run))
-        named = dict(model.parameters) | {"run": run, "dataset": "reviews"}
-        replace(model, parameters=named).save(home / run)
+        with_facts(model, run=run, dataset="reviews").save(home / run)
     assert dplda("report", home / saved, home / "reviews-elsewhere").status == 0
     assert "The ledger does not know 1 of the 2 runs" in text_of(home / "report.html")
     assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
@@ -142,7 +141,7 @@ def test_json_names_runs_and_file(dplda, saved: str, home: Path) -> None:
 
 def test_several_runs_make_one_page(dplda, saved: str, home: Path) -> None:
     other = make_model(seed=1)
-    replace(other, parameters=dict(other.parameters) | {"run": "toy-bbbbbb"}).save(home / "models" / "other")
+    replace(other, facts=replace(other.facts, run="toy-bbbbbb")).save(home / "models" / "other")
     assert dplda("report", saved, home / "models" / "other").status == 0
     assert "toy-bbbbbb" in (home / "report.html").read_text(encoding="utf-8")
 
@@ -164,8 +163,8 @@ def test_a_run_without_a_model_is_one_clear_line(dplda, home: Path) -> None:
 
 def test_runs_without_a_common_word_are_one_clear_line(dplda, saved: str, home: Path) -> None:
     other = make_model(seed=1)
-    named = dict(other.parameters) | {"run": "toy-bbbbbb"}
-    replace(other, vocabulary=[f"x{j}" for j in range(12)], parameters=named).save(home / "models" / "other")
+    other = with_facts(other, run="toy-bbbbbb")
+    replace(other, vocabulary=[f"x{j}" for j in range(12)]).save(home / "models" / "other")
     answer = dplda("report", saved, home / "models" / "other")
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "no word in common" in answer.err

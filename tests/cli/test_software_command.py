@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from handmade import with_facts
 
 from dplda.base.config import PrivacySettings
 from dplda.base.software import code_digest, software
@@ -55,7 +55,7 @@ def test_a_run_of_before_says_that_it_does_not_know(dplda, saved: str) -> None:
 
 
 def test_a_model_folder_is_compared_without_a_ledger(dplda, home: Path, model: TopicModel, other_code) -> None:
-    dataclasses.replace(model, parameters={**model.parameters, "software": other_code}).save(home / "theirs")
+    with_facts(model, software=other_code).save(home / "theirs")
     assert dplda("software", home / "theirs", "--json").json["same_code"] is False
     assert not (home / "ledger.db").exists()
     assert f"code {'0' * 16}" in dplda("topics", home / "theirs").out

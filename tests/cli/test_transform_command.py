@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from handmade import with_facts
 
 import dplda.runs.corpus
 from dplda.model import TopicModel
@@ -91,8 +92,7 @@ def test_another_kind_of_file_is_wrong_usage(dplda, saved: str, read, home: Path
 
 
 def test_the_language_and_tokenizer_of_the_run_are_assumed(dplda, read, home: Path, model: TopicModel) -> None:
-    model.parameters.update(language="de", lemmas=True, tokenizer="fast")  # type: ignore[attr-defined]
-    model.save(home / "german")
+    with_facts(model, language="de", lemmas=True, tokenizer="fast").save(home / "german")
     dplda("transform", "./german", "corpus")
     assert (read["language"], read["lemmas"], read["tokenizer"]) == ("de", True, "fast")
     dplda("transform", "./german", "corpus", "--language", "fr")
@@ -103,8 +103,7 @@ def test_the_language_and_tokenizer_of_the_run_are_assumed(dplda, read, home: Pa
 def test_text_is_read_with_the_phrases_of_the_run(
     dplda, home: Path, model: TopicModel, monkeypatch: pytest.MonkeyPatch, text: bool, expected: int | None
 ) -> None:
-    model.parameters.update({"language": "de", "ngrams": 2})  # type: ignore[attr-defined]
-    model.save(home / "m")
+    with_facts(model, language="de", ngrams=2).save(home / "m")
     given: list[dict[str, object]] = []
 
     def read_corpus(path: str, **options: object) -> SimpleNamespace:

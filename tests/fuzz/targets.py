@@ -22,6 +22,7 @@ from dplda.budget.ledger import _GRANT_RANGES
 from dplda.budget.sketches import Fingerprint
 from dplda.learning.settings import FitSettings
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 from dplda.private.store.fingerprint import fingerprint
 from dplda.text.formats import FORMATS
 from dplda.text.word_files import read_word_list
@@ -118,10 +119,10 @@ def _saved(folder: Path) -> Path:
         epsilon=1.0, delta=1e-6, unit="document", adjacency="add-remove", sound=True,
         events=(Event(stage="size", noise_multiplier=8.0),),
     )  # fmt: skip
-    parameters = {"run": "x-aaaaaa", "alpha": [0.5, 0.5], "documents": 20}
-    TopicModel(
-        topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=WORDS, privacy=statement, parameters=parameters
-    ).save(folder / "whole")
+    facts = RunFacts(run="x-aaaaaa", alpha=(0.5, 0.5), documents=20)
+    TopicModel(topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=WORDS, privacy=statement, facts=facts).save(
+        folder / "whole"
+    )
     return folder
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from dplda.budget.events import Event, PrivacyStatement
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 
 STATEMENT = PrivacyStatement(
     epsilon=1.25,
@@ -25,10 +29,10 @@ def make_model(n_topics: int = 3, n_words: int = 12, seed: int = 0) -> TopicMode
         prevalence=np.sort(random.dirichlet(np.full(n_topics, 5.0)))[::-1],
         vocabulary=[f"w{j:03d}" for j in range(n_words)],
         privacy=STATEMENT,
-        parameters={
-            "run": "toy-aaaaaa",
-            "alpha": [0.3] * n_topics,
-            "alpha0": 0.3 * n_topics,
-            "documents": 100,
-        },
+        facts=RunFacts(run="toy-aaaaaa", alpha=(0.3,) * n_topics, alpha0=0.3 * n_topics, documents=100),
     )
+
+
+def with_facts(model: TopicModel, **facts: Any) -> TopicModel:
+    """`model` with these facts in addition."""
+    return replace(model, facts=replace(model.facts, **facts))

@@ -72,14 +72,16 @@ def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None
         }
         | privacy
     )
-    facts = {"core_eigenvalues": [0.4, 0.2, 0.1, 0.02, -0.01], "core_noise_level": 0.05, "supported_topics": 3}
-    parameters = dict(model.parameters) | facts | {"run": run, "dataset": "toys", "vocabulary": "private"}
-    return replace(model, vocabulary=words or model.vocabulary, privacy=statement, parameters=parameters)
-
-
-def with_parameters(model: TopicModel, **parameters: Any) -> TopicModel:
-    """`model` with these parameters in addition."""
-    return replace(model, parameters={**model.parameters, **parameters})
+    facts = replace(
+        model.facts,
+        core_eigenvalues=(0.4, 0.2, 0.1, 0.02, -0.01),
+        core_noise_level=0.05,
+        supported_topics=3,
+        run=run,
+        dataset="toys",
+        vocabulary="private",
+    )
+    return replace(model, vocabulary=words or model.vocabulary, privacy=statement, facts=facts)
 
 
 def all_runs(runs: int = 1, **changes: Any) -> AllRuns:

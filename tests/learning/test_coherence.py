@@ -14,6 +14,7 @@ from dplda.base.errors import InputError
 from dplda.budget import Ledger
 from dplda.budget.accountant import run_epsilon
 from dplda.learning.coherence import PairCounts, c_v, estimated, first_words
+from dplda.model.run_facts import RunFacts
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import npmi, pair_npmi
 
@@ -85,7 +86,7 @@ def handmade(model, topics, prevalence=None):
         topics=topics / topics.sum(axis=1, keepdims=True),
         prevalence=np.full(k, 1 / k) if prevalence is None else np.array(prevalence),
         vocabulary=tuple(f"w{i}" for i in range(n_words)),
-        parameters={"alpha": [1 / k] * k, "run": "x"},
+        facts=RunFacts(alpha=[1 / k] * k, run="x"),
         counts=None,
     )
 

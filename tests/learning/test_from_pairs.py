@@ -115,7 +115,7 @@ def test_a_run_from_pairs_guides_topics_counts_them_and_says_which_way_it_took()
     rare = tuple(WORDS[i] for i in np.argsort(planted.sum(axis=0))[:4])
     model = dplda.fit(corpus, n_topics=4, seed_words={"mine": rare}, **settings)
     plain = dplda.fit(corpus, n_topics=4, **settings)
-    assert model.parameters["learned_from"] == plain.parameters["learned_from"] == "pairs of words"
+    assert model.facts.learned_from == plain.facts.learned_from == "pairs of words"
     (guided,) = [topic for topic, name in model.topic_names.items() if name == "mine"]
     held = [
         sum(share for word, share in zip(model.vocabulary, row, strict=True) if word in rare) for row in model.topics
@@ -135,7 +135,7 @@ def test_the_number_of_topics_follows_from_released_eigenvalues():
     counts = np.array([rng.multinomial(30, topics[kind]) for kind in rng.integers(3, size=1000)])
     corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(60)], public_vocabulary=True)
     model = dplda.fit(corpus, n_topics="auto", epsilon=3.0, ledger=False, simulate_seed=1, max_document_frequency=1.0)
-    assert model.parameters["learned_from"] == "pairs of words"
+    assert model.facts.learned_from == "pairs of words"
     assert len(model.topics) in (2, 3)  # the background takes the place of one
 
 
@@ -150,7 +150,7 @@ def test_a_run_whose_prior_does_not_explain_the_documents_spends_its_plan_on_pai
     prior = dplda.PriorTopics(np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.02), 5), WORDS, "other", True)
     settings = {"n_topics": 3, "epsilon": 1.8, "prior": prior, "max_document_frequency": 1.0}
     stages, model = charged(counts, public=not private, **settings)
-    assert model.parameters["learned_from"] == "pairs of words"
+    assert model.facts.learned_from == "pairs of words"
     words = {} if private else {"words": WORDS}
     plan = find("default").plan(FitSettings.of(topics=3, prior=prior, **words))
     assert Counter(stages) == planned_stages(plan)

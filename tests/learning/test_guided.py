@@ -72,13 +72,13 @@ def test_guided_topics_are_those_that_their_words_were_taken_from(epsilon):
         planted = PLANTED[{"first": 0, "fourth": 3}[name]][[WORDS.index(word) for word in model.vocabulary]]
         assert np.abs(model.topics[topic] - planted / planted.sum()).sum() < 0.8
         assert {word for word, _ in model.top_words(25)[topic]} >= {word for word in SEEDS[name] if word in place}
-    assert model.parameters["seed_words"] == SEEDS
+    assert model.facts.seed_words == {name: tuple(words) for name, words in SEEDS.items()}
 
 
 def test_without_seed_words_nothing_changes_and_no_names_are_released():
     model, empty = fitted(None), fitted({})
     assert model.topic_names == {}
-    assert "topic_names" not in model.parameters
+    assert model.facts.topic_names is None
     np.testing.assert_array_equal(model.topics, empty.topics)
 
 
@@ -93,7 +93,7 @@ def test_guided_topics_of_a_prior_are_never_left_out():
     prior = PriorTopics(np.vstack([others, PLANTED]), WORDS, "a test", True)
     unheard = tuple(WORDS[word] for word in np.argsort(PLANTED.max(axis=0))[:3])
     model = fitted({**SEEDS, "unheard": unheard}, prior=prior, n_topics=7)
-    assert model.parameters["prior_used"]
+    assert model.facts.prior_used
     assert set(model.topic_names.values()) == {"first", "fourth", "unheard"}
     shares = {name: model.prevalence[topic] for topic, name in model.topic_names.items()}
     assert shares["unheard"] < min(shares["first"], shares["fourth"])

@@ -51,43 +51,43 @@ def first():
 
 def test_topics_keep_their_numbers_and_improve(first):
     then = fitted(batch_of([1, 2, 1, 1, 1, 0], 1), prior_of(first))
-    assert (matches(then)[0], then.parameters["new_topics"], then.parameters["faded_topics"]) == (
+    assert (matches(then)[0], then.facts.new_topics, then.facts.faded_topics) == (
         matches(first)[0],
-        [],
-        [],
+        (),
+        (),
     )
     assert matches(then)[1].mean() > matches(first)[1].mean()
     grown = matches(then)[0].index(1)
     assert then.prevalence[grown] == pytest.approx(2 / 6, abs=0.05)
-    assert then.parameters["batch"] == "batch-1"
-    assert then.parameters["share_std"] < 0.01
+    assert then.facts.batch == "batch-1"
+    assert then.facts.share_std < 0.01
 
 
 def test_a_new_topic_gets_the_next_number_and_a_faded_one_keeps_its_words(first):
     model = fitted(batch_of([1, 1, 1, 1, 1, 1], 2), prior_of(first))
-    assert model.parameters["new_topics"] == [5]
+    assert model.facts.new_topics == (5,)
     assert matches(model)[0] == [*matches(first)[0], 5]
     assert matches(model)[1][5] > 0.9
     gone = matches(first)[0].index(0)
     for seed in (3, 4):
         model = fitted(batch_of([0, 1, 1, 1, 1, 1], seed), prior_of(model))
-        assert model.parameters["faded_topics"] == [gone]
-        assert model.parameters["new_topics"] == []
+        assert model.facts.faded_topics == (gone,)
+        assert model.facts.new_topics == ()
     assert matches(model)[0][gone] == 0
     back = fitted(batch_of([1, 1, 1, 1, 1, 1], 5), prior_of(model))
-    assert back.parameters["faded_topics"] == []
+    assert back.facts.faded_topics == ()
     assert back.prevalence[gone] == pytest.approx(1 / 6, abs=0.05)
 
 
 def test_shares_that_change_are_no_new_topic(first):
     for seed, weights in enumerate([[5, 1, 1, 1, 1, 0], [1, 1, 1, 6, 2, 0], [0.3, 1, 3, 1, 1, 0]], 6):
-        assert fitted(batch_of(weights, seed), prior_of(first)).parameters["new_topics"] == []
+        assert fitted(batch_of(weights, seed), prior_of(first)).facts.new_topics == ()
 
 
 def test_a_new_topic_is_held_by_the_batch_in_which_it_is_found(first):
     for seed in range(20, 26):
         model = fitted(batch_of([1, 1, 1, 1, 1, 0.15], seed), prior_of(first), epsilon=2.0)
-        assert not set(model.parameters["new_topics"]) & set(model.parameters["faded_topics"])
+        assert not set(model.facts.new_topics) & set(model.facts.faded_topics)
         assert np.all(model.counts.sums.total.any(axis=0))
 
 
@@ -140,7 +140,7 @@ def test_words_that_are_chosen_privately_join_those_of_the_series(first):
     model = fitted(corpus, prior_of(first), epsilon=8.0, max_document_frequency=0.5)
     assert set(strange) <= set(model.vocabulary)
     assert set(first.vocabulary) & set(model.vocabulary)
-    assert model.parameters["new_topics"] == [5]
+    assert model.facts.new_topics == (5,)
     assert {word for word, _ in model.top_words(10)[5]} <= set(strange)
 
 
@@ -150,9 +150,9 @@ def test_words_that_were_left_out_as_too_frequent_are_no_new_topic(first):
     planted[:5, :N_WORDS], planted[5, N_WORDS:] = PLANTED[:5], 1 / 12
     counts = np.vstack([np.random.default_rng(3).multinomial(60, row, 1200) for row in planted])
     corpus = dplda.Corpus.from_counts(counts, [*WORDS, *strange], name="later", public_vocabulary=True)
-    assert fitted(corpus, prior_of(first), epsilon=8.0).parameters["new_topics"] == [5]
+    assert fitted(corpus, prior_of(first), epsilon=8.0).facts.new_topics == (5,)
     known = replace(prior_of(first), too_frequent=tuple(strange))
-    assert fitted(corpus, known, epsilon=8.0).parameters["new_topics"] == []
+    assert fitted(corpus, known, epsilon=8.0).facts.new_topics == ()
 
 
 def test_names_stay_and_no_topic_is_surer_than_before(first):

@@ -276,12 +276,12 @@ def many() -> Planted:
 def test_planted_topics_are_found_at_epsilon_two(placement, many):
     model = dplda.fit(many.corpus, n_topics=5, placement=placement, ledger=False, simulate_seed=0)
     assert matched_error(model.topics, many.topics).mean() < 0.06
-    assert model.parameters["supported_topics"] >= 5
+    assert model.facts.supported_topics >= 5
 
 
 def test_topics_are_counted_by_what_stands_above_the_noise(many):
     model = dplda.fit(many.corpus, n_topics="auto", epsilon=1.0, placement="config2", ledger=False, simulate_seed=0)
-    assert len(model.topics) == model.parameters["supported_topics"] == 5
+    assert len(model.topics) == model.facts.supported_topics == 5
 
 
 def test_configuration_4_needs_a_word_more_than_topics(plain):

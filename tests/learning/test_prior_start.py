@@ -39,19 +39,19 @@ def fitted(prior, *, public=True, seed=0, **options):
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_planted_topics_are_chosen_from_a_prior_that_holds_them(epsilon, public):
     model = fitted(KNOWN, epsilon=epsilon, public=public)
-    assert model.parameters["prior_used"] is True
+    assert model.facts.prior_used is True
     topics = on_words(model.topics, model.vocabulary, WORDS)
     assert matched_error(topics, PLANTED).max() < 0.01
     assert set(model.verdicts) == {"clear"}
-    assert model.parameters["prior"]["topics"] == 20
-    assert model.parameters["prior_share"] == pytest.approx(1.0, abs=0.2 / epsilon)
+    assert model.facts.prior.topics == 20
+    assert model.facts.prior_share == pytest.approx(1.0, abs=0.2 / epsilon)
 
 
 def test_a_prior_about_something_else_is_not_used_and_its_test_is_all_that_it_costs():
     model, without = fitted(UNRELATED, epsilon=8.0), fitted(None, epsilon=8.0)
-    assert model.parameters["prior_used"] is False
+    assert model.facts.prior_used is False
     assert matched_error(model.topics, on_words(PLANTED, WORDS, model.vocabulary)).mean() < 0.5
-    assert "prior" not in without.parameters
+    assert without.facts.prior is None
     shares = default.shares(True, 20, with_prior=True)
     tested = sum(share.weight for share in shares if share.stage == "prior gain")
     assert tested / sum(share.weight for share in shares) < 0.01
@@ -59,15 +59,15 @@ def test_a_prior_about_something_else_is_not_used_and_its_test_is_all_that_it_co
 
 def test_words_are_chosen_privately_if_the_prior_is_not_used():
     model = fitted(UNRELATED, epsilon=16.0, public=False)
-    assert model.parameters["prior_used"] is False
-    assert "frequency_limit" in model.parameters
-    assert model.parameters["vocabulary"] == "private"
+    assert model.facts.prior_used is False
+    assert model.facts.frequency_limit is not None
+    assert model.facts.vocabulary == "private"
 
 
 def test_a_prior_without_common_words_is_not_asked_about():
     strange = prior_of(OTHERS, [f"other{i}" for i in range(N_WORDS)])
     model = fitted(strange, epsilon=8.0)
-    assert model.parameters["prior_used"] is False
+    assert model.facts.prior_used is False
 
 
 def test_too_few_documents_for_private_words_are_enough_for_a_prior(tmp_path):
@@ -77,7 +77,7 @@ def test_too_few_documents_for_private_words_are_enough_for_a_prior(tmp_path):
     with pytest.raises(UnsupportedByData, match="the prior does not explain the documents, and without it the corpus"):
         dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=UNRELATED)
     model = dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=KNOWN)
-    assert model.parameters["prior_used"]
+    assert model.facts.prior_used
     assert tuple(model.vocabulary) == WORDS
 
 
@@ -153,6 +153,6 @@ def test_text_about_other_topics_does_not_count_for_those_that_are_chosen():
     model = fitted(KNOWN, n_topics=2, placement="none")
     everything = fitted(KNOWN, placement="none")
     two = np.sort(everything.prevalence)[-2:].sum()
-    assert model.parameters["prior_share"] == pytest.approx(two, abs=0.01)
+    assert model.facts.prior_share == pytest.approx(two, abs=0.01)
     ratio = everything.prevalence[0] / everything.prevalence[1]
     assert model.prevalence[0] / model.prevalence[1] == pytest.approx(ratio, rel=0.01)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from handmade import with_facts
 
 from dplda.base.errors import InputError
 from dplda.model import EXPORTERS, TopicModel, export
@@ -57,7 +58,7 @@ def test_csv_holds_all_numbers(model: TopicModel, tmp_path: Path, target: str) -
 
 def test_csv_holds_the_verdicts(model: TopicModel, tmp_path: Path) -> None:
     verdicts = ["clear", "weak", "noise"]
-    judged = dataclasses.replace(model, parameters={**model.parameters, "verdicts": verdicts})
+    judged = with_facts(model, verdicts=verdicts)
     topics, prevalence, _ = export(judged, "csv", tmp_path / "out")
     for path in (topics, prevalence):
         with path.open(encoding="utf-8", newline="") as file:

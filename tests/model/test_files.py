@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,11 +24,33 @@ def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> N
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.topics, model.topics)
     np.testing.assert_array_equal(again.prevalence, model.prevalence)
-    assert (again.vocabulary, again.privacy, dict(again.parameters)) == (
+    assert (again.vocabulary, again.privacy, again.facts) == (
         model.vocabulary,
         model.privacy,
-        dict(model.parameters),
+        model.facts,
     )
+
+
+def test_a_loaded_and_saved_model_is_the_same_file(tmp_path: Path) -> None:
+    prior = {"source": "forum", "topics": 3, "words": 12, "declared_public": True, "digest": "0", "guarantee": {"e": 1}}
+    model = with_facts(
+        make_model(),
+        **{
+            "topics": "auto",
+            "epsilon": 2,
+            "alpha": [1, 0.5, 0.5],
+            "seed_words": {"a": ["w001", "w002"]},
+            "lemmas": False,
+        },
+        **{"prior": prior, "new_topics": [], "faded_topics": [2], "word_probabilities": [{"w001": 0.5}] * 3},
+        **{"published": {"e6": {"std": 0.25}}, "software": {"dplda": "1", "libraries": {"numpy": {"digest": None}}}},
+        **{"merged": [[0], [1, 3], [2]], "group_labels": [{"topics": [0, 1], "name": "both", "sentence": ""}]},
+    )
+    model.save(tmp_path / "m")
+    load(tmp_path / "m").save(tmp_path / "n")
+    assert (tmp_path / "m" / TEXT_FILE).read_bytes() == (tmp_path / "n" / TEXT_FILE).read_bytes()
+    assert json.loads((tmp_path / "m" / TEXT_FILE).read_text())["parameters"]["prior"] == prior
+    assert load(tmp_path / "m").facts == model.facts
 
 
 def test_an_infinite_epsilon_survives(model: TopicModel, tmp_path: Path) -> None:
@@ -77,6 +99,10 @@ def edit(folder: Path, **fields: Any) -> None:
     (folder / TEXT_FILE).write_text(json.dumps(record))
 
 
+def facts(**fields: Any) -> dict[str, Any]:
+    return {"parameters": {**make_model().facts.to_json(), **fields}}
+
+
 def privacy(**fields: Any) -> dict[str, Any]:
     return {"privacy": {**make_model().privacy.to_json(), **fields}}
 
@@ -92,6 +118,27 @@ def privacy(**fields: Any) -> dict[str, Any]:
         {"vocabulary": [7] * 12},
         {"parameters": []},
         {"parameters": {"alpha": None}},
+        {"parameters": {}},
+        facts(unknown=1),
+        facts(run=3),
+        facts(documents="100"),
+        facts(documents=100.5),
+        facts(documents=True),
+        facts(topics="many"),
+        facts(alpha=[0.3, 0.3]),
+        facts(alpha=[0.3, 0.3, "0.3"]),
+        facts(alpha=[0.3, 0.3, 10**400]),
+        facts(verdicts=["clear", "weak"]),
+        facts(verdicts=["clear", "weak", "new"]),
+        facts(topic_names=["a", "b", 3]),
+        facts(topic_probabilities=[0.1, 0.2, 1.5]),
+        facts(word_probabilities=[{"w": 2}] * 3),
+        facts(seed_words={"a": "bc"}),
+        facts(core_eigenvalues=["x"]),
+        facts(prior="forum"),
+        facts(prior={"source": "forum"}),
+        facts(group_labels=[{"name": "x", "topics": "ab"}]),
+        facts(software=[]),
         {"privacy": []},
         {"privacy": {}},
         privacy(sound="yes"),

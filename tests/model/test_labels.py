@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 
 from dplda.base.errors import InputError
 from dplda.model import labels
@@ -118,7 +117,7 @@ def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):
     model.save(tmp_path / "m")
     before = (tmp_path / "m" / "topics.npz").read_bytes()
     named = labels.labelled(model, {(1,): Label("Second", "A sentence.")})
-    model_files.save_parameters(named, tmp_path / "m")
+    model_files.save_facts(named, tmp_path / "m")
     loaded = model_files.load(tmp_path / "m")
     assert (loaded.topic_names, loaded.topic_sentences) == ({1: "Second"}, {1: "A sentence."})
     assert (tmp_path / "m" / "topics.npz").read_bytes() == before
@@ -154,10 +153,15 @@ def test_groups_of_topics_keep_their_names_until_topics_are_merged(tmp_path):
     assert labels.group_labels(merged(named, [(0, 1)])) == {}
 
 
-@pytest.mark.parametrize("given", [None, 3, "x", [3], [{}], [{"name": "x"}], [{"name": "x", "topics": "ab"}]])
-def test_damaged_names_of_groups_are_none(given):
-    model = make_model()
-    assert labels.group_labels(replace(model, parameters={**model.parameters, "group_labels": given})) == {}
+def test_names_of_groups_are_one_line_of_plain_characters_whoever_wrote_them():
+    given = [{"topics": [1, 0], "name": "a\nb\u202e"}, {"topics": [1, 2], "name": " \n"}]
+    assert labels.group_labels(with_facts(make_model(), group_labels=given)) == {(0, 1): Label("a b")}
+
+
+@pytest.mark.parametrize("given", [3, "x", [3], [{}], [{"name": "x"}], [{"name": "x", "topics": "ab"}]])
+def test_damaged_names_of_groups_are_refused(given):
+    with pytest.raises(InputError, match="wrong type"):
+        with_facts(make_model(), group_labels=given)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_groups import hellinger, merged, merged_words, topic_tree
 
 
-def model_of(topics, prevalence, **parameters):
+def model_of(topics, prevalence, **facts):
     topics = np.array(topics, float)
     return dplda.TopicModel(
         topics=topics,
@@ -19,7 +20,7 @@ def model_of(topics, prevalence, **parameters):
         privacy=dplda.PrivacyStatement(
             epsilon=1.0, delta=1e-6, unit="document", adjacency="add-remove", sound=True, events=()
         ),
-        parameters={"alpha": [1.0] * len(topics)} | parameters,
+        facts=RunFacts(alpha=(1.0,) * len(topics), **facts),
     )
 
 
@@ -57,7 +58,7 @@ def test_merged_topics_keep_the_words_of_the_whole_and_add_their_shares():
     assert together.prevalence == pytest.approx([0.6, 0.3, 0.1])
     assert together.topics[0] == pytest.approx((2 * np.array(PAIRS[0]) + np.array(PAIRS[2])) / 3)
     assert together.prevalence @ together.topics == pytest.approx(MODEL.prevalence @ MODEL.topics)
-    assert together.parameters["merged"] == [[0, 2], [1], [3]]
+    assert together.facts.merged == ((0, 2), (1,), (3,))
     assert together.alpha.sum() == pytest.approx(MODEL.alpha.sum())
     assert together.privacy == MODEL.privacy
     assert merged_words(MODEL, (0, 2), 2) == ["w0", "w1"]

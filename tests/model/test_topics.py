@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 from scipy import sparse
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 
 
 def changed(model: TopicModel, **fields: object) -> TopicModel:
@@ -32,7 +33,7 @@ def test_relevant_words_are_the_topics_own_and_leave_out_what_is_rarer_in_it(mod
         topics=topics,
         prevalence=np.array([0.5, 0.5]),
         vocabulary=list("abcde"),
-        parameters={"alpha": [0.5, 0.5]},
+        facts=RunFacts(alpha=[0.5, 0.5]),
     )
     listed = own.relevant_words()
     assert [[word for word, _ in words] for words in listed] == [["a", "b", "c"], ["e", "a", "d"]]
@@ -66,17 +67,18 @@ def test_arrays_of_a_model_cannot_be_changed(model: TopicModel) -> None:
         {"prevalence": np.array([0.5, 0.5, 0.5])},
         {"vocabulary": ["same"] * 12},
         {"vocabulary": [""] + [f"w{j}" for j in range(11)]},
-        {"parameters": {}},
-        {"parameters": {"alpha": [1.0, 1.0]}},
-        {"parameters": {"alpha": [1.0, 1.0, -0.1]}},
-        {"parameters": {"alpha": [0.0, 0.0, 0.0]}},
-        {"parameters": {"alpha": [1.0, 1.0, float("nan")]}},
-        {"parameters": {"alpha": [1.0, 1.0, "1"]}},
+        {"alpha": []},
+        {"alpha": [1.0, 1.0]},
+        {"alpha": [1.0, 1.0, -0.1]},
+        {"alpha": [0.0, 0.0, 0.0]},
+        {"alpha": [1.0, 1.0, float("nan")]},
+        {"alpha": [1.0, 1.0, "1"]},
+        {"verdicts": ["clear", "weak"]},
     ],
 )
 def test_a_model_whose_parts_do_not_fit_is_refused(model: TopicModel, fields: dict[str, object]) -> None:
     with pytest.raises(InputError):
-        changed(model, **fields)
+        changed(model, **fields) if fields.keys() <= vars(model).keys() else with_facts(model, **fields)
 
 
 @pytest.mark.parametrize("shape", [(4, 11), (12,), (2, 3, 12)])
@@ -95,7 +97,7 @@ def test_transform_takes_dense_and_sparse_alike() -> None:
 
 
 def test_a_topic_without_prevalence_is_still_a_model_and_can_transform(model: TopicModel) -> None:
-    flat = changed(model, prevalence=[0.6, 0.4, 0.0], parameters={"alpha": [0.6, 0.4, 0.0]})
+    flat = changed(model, prevalence=[0.6, 0.4, 0.0], facts=RunFacts(alpha=[0.6, 0.4, 0.0]))
     proportions = flat.transform(np.vstack([np.zeros(12), np.ones(12)]))
     np.testing.assert_allclose(proportions[0], [0.6, 0.4, 0.0], atol=1e-8)
     assert np.isfinite(proportions).all()

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from handmade import with_facts
 from registry_schema import complaints, fields, filled
-from report_data import all_runs, run_model, with_parameters
+from report_data import all_runs, run_model
 
 from dplda.audit.answers import QUESTIONS, Answers
 from dplda.audit.compliance_forms import write_paper
@@ -73,8 +74,8 @@ def test_texts_of_several_lines_are_literal_blocks() -> None:
     ("model", "path", "value"),
     [
         (run_model(unit="customer"), "privacy_loss/privacy_unit", "customer"),
-        (with_parameters(run_model(), series="s", batch="1"), "deployment_model/data_source_type", "Dynamic"),
-        (with_parameters(run_model(), series="s", batch="1"), "deployment_model/release_type", "Many releases"),
+        (with_facts(run_model(), series="s", batch="1"), "deployment_model/data_source_type", "Dynamic"),
+        (with_facts(run_model(), series="s", batch="1"), "deployment_model/release_type", "Many releases"),
         (run_model(), "deployment_model/release_type", "One release"),
     ],
 )

@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 import pytest
-from report_data import HOSTILE, all_runs, run_model, with_parameters
+from handmade import with_facts
+from report_data import HOSTILE, all_runs, run_model
 
 from dplda.budget.accountant import capacity, gaussian_epsilon, zcdp
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.report.facts import TITLES, Facts
 
-PRIOR = {"source": "public corpus forum", "declared_public": True}
+PRIOR = {"source": "public corpus forum", "topics": 80, "words": 2000, "declared_public": True, "digest": "0" * 16}
 
 
 def record(run: str, **changes: Any) -> dict[str, Any]:
@@ -31,8 +32,8 @@ def said(facts: Facts, key: str) -> str:
         Facts(run_model()),
         Facts(run_model(), all_runs()),
         Facts(run_model(unit="customer", adjacency="replace"), all_runs(3)),
-        Facts(with_parameters(run_model(), series="support", batch="week 1"), all_runs(2)),
-        Facts(with_parameters(run_model(), prior=PRIOR, prior_used=True, topics=3), all_runs()),
+        Facts(with_facts(run_model(), series="support", batch="week 1"), all_runs(2)),
+        Facts(with_facts(run_model(), prior=PRIOR, prior_used=True, topics=3), all_runs()),
         Facts(run_model(words=HOSTILE), all_runs()),
         Facts(run_model(sound=False, epsilon=math.inf, reason="NOT PRIVATE: exact")),
     ],
@@ -109,7 +110,7 @@ def test_other_runs_are_listed_and_counted() -> None:
         ({"epsilon": 3.0}, "chosen", "Epsilon 3 and delta 1e-06 were given"),
         ({"vocabulary": "public"}, "chosen", "The words were given as a public list."),
         ({"vocabulary": "public"}, "unprotected", "it was given as public, which nothing checks"),
-        ({"merged": [[0, 1]]}, "post_processing", "Some topics were merged by hand."),
+        ({"merged": [[0, 1], [2], [3]]}, "post_processing", "Some topics were merged by hand."),
         ({"seed_words": {"a": ["b", "c"]}}, "unprotected", "which were given and not learned: a (b, c)."),
         ({"series": "s", "batch": "1"}, "data", "Growing: the dataset toys comes in batches"),
         (
@@ -122,12 +123,12 @@ def test_other_runs_are_listed_and_counted() -> None:
     ],
 )
 def test_what_a_run_was_given_is_told(parameters: dict[str, Any], key: str, sentence: str) -> None:
-    assert sentence in said(Facts(with_parameters(run_model(), **parameters)), key)
+    assert sentence in said(Facts(with_facts(run_model(), **parameters)), key)
     assert sentence not in said(Facts(run_model()), key)
 
 
 def test_a_person_and_a_document_are_told_apart() -> None:
-    person = Facts(with_parameters(run_model(unit="customer"), series="s", batch="1"))
+    person = Facts(with_facts(run_model(unit="customer"), series="s", batch="1"))
     assert person["protected"][0].startswith("One customer with all documents in the collection")
     assert "share one total, because customer may be in several" in said(person, "duration")
     assert "A person with several documents" not in said(person, "unprotected")

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model
 
 import dplda
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 from dplda.report import write_report
 from dplda.report.page import _render
 from dplda.report.promise import _PRIORS, belief_at_most
@@ -80,7 +81,7 @@ def large_model(run: str, seed: int) -> TopicModel:
         topics=rng.dirichlet(np.full(5000, 0.05), 100),
         vocabulary=[f"word{j}" for j in range(5000)],
         prevalence=rng.dirichlet(np.ones(100)),
-        parameters={**model.parameters, "alpha": [0.01] * 100},
+        facts=replace(model.facts, alpha=[0.01] * 100),
     )
 
 
@@ -102,7 +103,7 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
 )
 def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdicts: list[str], told: str) -> None:
     model = run_model()
-    judged = replace(model, parameters={**model.parameters, "verdicts": verdicts})
+    judged = replace(model, facts=replace(model.facts, verdicts=verdicts))
     text = Page(_render([judged])).text
     assert told in text
     assert "The promise covers every number on this page that was taken from the text." in text
@@ -149,7 +150,7 @@ def test_people_and_replacement_are_told_in_their_own_words() -> None:
 @pytest.mark.parametrize("given", ["public", "private"])
 def test_a_public_word_list_is_named_among_what_is_not_covered(given: str) -> None:
     model = run_model()
-    page = Page(_render([TopicModel(**{**vars(model), "parameters": {**model.parameters, "vocabulary": given}})]))
+    page = Page(_render([replace(model, facts=replace(model.facts, vocabulary=given))]))
     assert ("it was given as public" in page.text) == (given == "public")
 
 
@@ -224,7 +225,7 @@ def test_the_page_bears_the_date_of_its_making(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("language", "attribute"), [("de", "de"), ("none", None), ('"><b>', None)])
 def test_words_are_hyphenated_in_the_language_of_the_run(language: str, attribute: str | None) -> None:
     model = run_model()
-    spoken = TopicModel(**{**vars(model), "parameters": {**model.parameters, "language": language}})
+    spoken = replace(model, facts=replace(model.facts, language=language))
     words = [attributes for _, attributes in Page(_render([spoken])).elements if attributes.get("class") == "word"]
     assert words
     assert {attributes.get("lang") for attributes in words} == {attribute}
@@ -271,25 +272,23 @@ def test_what_cannot_be_reported_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_a_model_with_bare_parameters_can_be_reported() -> None:
     model = make_model(1, 2)
-    bare = TopicModel(**{**vars(model), "parameters": {"alpha": [1.0]}})
+    bare = replace(model, facts=RunFacts(alpha=(1.0,)))
     assert Page(_render([bare])).title.startswith("topics of a dataset")
 
 
 def test_topics_called_noise_are_counted_and_not_shown() -> None:
     model = make_model()
-    judged = {**vars(model), "parameters": {**model.parameters, "verdicts": ["clear", "noise", "weak"]}}
-    page = Page(_render([TopicModel(**judged)]))
+    page = Page(_render([with_facts(model, verdicts=["clear", "noise", "weak"])]))
     assert "1 clear, 1 weak, 1 noise" in page.text
     assert "The 1 topic called noise is not shown" in page.text
     assert [number for number in range(3) if f"Topic {number}" in page.text] == [0, 2]
-    all_noise = {**judged, "parameters": {**model.parameters, "verdicts": ["noise"] * 3}}
-    assert "Topic 1" in Page(_render([TopicModel(**all_noise)])).text
+    assert "Topic 1" in Page(_render([with_facts(model, verdicts=["noise"] * 3)])).text
 
 
 def test_noise_by_the_papers_formulas_is_shown_edge_by_edge() -> None:
     model = run_model(**UNSOUND)
     noise = {"e6": {"epsilon": 1.0, "std": 0.25}, "e8": {"epsilon": 1.0, "std": 0.125}}
-    published = TopicModel(**{**vars(model), "parameters": {**model.parameters, "published": noise}})
+    published = replace(model, facts=replace(model.facts, published=noise))
     assert "e6 1 0.25 e8 1 0.125" in Page(_render([published])).text
     assert "paper's graph" not in Page(_render([model])).text
 

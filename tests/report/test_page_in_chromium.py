@@ -83,7 +83,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
-    return replace(model, parameters={**model.parameters, "verdicts": verdicts})
+    return replace(model, facts=replace(model.facts, verdicts=verdicts))
 
 
 NAMES = ("one", "comparison", "noise", "open", "three", "once")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import make_model
-from report_data import HOSTILE, all_runs, run_model, with_parameters
+from handmade import make_model, with_facts
+from report_data import HOSTILE, all_runs, run_model
 from test_documentation import ROOT, commands, options_of
 
 from dplda.audit.answers import QUESTIONS, Answers
@@ -60,7 +60,7 @@ def test_every_question_of_a_paper_is_in_it_once_answered_or_marked(kind: str) -
 
 @pytest.mark.parametrize("kind", MARKDOWN)
 def test_neither_answers_nor_names_become_markup_or_headings(kind: str) -> None:
-    model = with_parameters(run_model(unit="<img src=x>", words=HOSTILE), dataset="<b>toys", run="<i>run")
+    model = with_facts(run_model(unit="<img src=x>", words=HOSTILE), dataset="<b>toys", run="<i>run")
     text, _ = write_paper(kind, model, None, ANSWERS, title="<script>alert(1)</script>")
     assert "<" not in text
     headings = re.findall(r"^#+ .*$", text, flags=re.MULTILINE)
@@ -89,10 +89,10 @@ def states(facts: Facts, answers: Answers | None = None) -> dict[str, State]:
         (Facts(run_model(epsilon=1.0)), "Privacy parameter epsilon", State.MET),
         (Facts(run_model(epsilon=3.0)), "Privacy parameter epsilon", State.OPEN),
         (Facts(run_model(), all_runs(2)), "Privacy parameter epsilon", State.OPEN),  # the total of 8 is what to quote
-        (Facts(with_parameters(run_model(), documents=500)), "Privacy parameter delta", State.MET),
-        (Facts(with_parameters(run_model(), documents=5000)), "Privacy parameter delta", State.PARTLY),
-        (Facts(with_parameters(run_model(delta=0.01), documents=5000)), "Privacy parameter delta", State.NOT_MET),
-        (Facts(with_parameters(run_model(), documents=None)), "Privacy parameter delta", State.OPEN),
+        (Facts(with_facts(run_model(), documents=500)), "Privacy parameter delta", State.MET),
+        (Facts(with_facts(run_model(), documents=5000)), "Privacy parameter delta", State.PARTLY),
+        (Facts(with_facts(run_model(delta=0.01), documents=5000)), "Privacy parameter delta", State.NOT_MET),
+        (Facts(with_facts(run_model(), documents=None)), "Privacy parameter delta", State.OPEN),
         (Facts(run_model()), "Unit of privacy", State.OPEN),
         (Facts(run_model(unit="customer")), "Unit of privacy", State.MET),
         (Facts(run_model()), "Bounded or unbounded neighbours", State.MET),

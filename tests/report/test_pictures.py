@@ -203,7 +203,7 @@ def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
         topics=rows,
         vocabulary=["oak", "elm", "carp", "pike"],
         prevalence=np.array([0.4, 0.3, 0.2, 0.1]),
-        parameters={**model.parameters, "alpha": [0.1] * 4},
+        facts=replace(model.facts, alpha=[0.1] * 4),
     )
     picture = run_pictures._relations(alike, shown_topics([alike], Wording())[0], "r")
     assert picture is not None
@@ -236,10 +236,10 @@ def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> No
     assert "Not positive and left out: 1." in picture.note
 
 
-@pytest.mark.parametrize("facts", [{"core_eigenvalues": None}, {"core_noise_level": 0.0}, {"core_eigenvalues": ["x"]}])
+@pytest.mark.parametrize("facts", [{"core_eigenvalues": None}, {"core_noise_level": 0.0}, {"core_eigenvalues": ()}])
 def test_a_run_that_did_not_release_its_core_has_no_picture_of_it(facts: dict[str, object]) -> None:
     model = run_model()
-    bare = replace(model, parameters=dict(model.parameters) | facts)
+    bare = replace(model, facts=replace(model.facts, **facts))
     assert "r-signal" not in {picture.name for picture in drawn_of(bare, "r")}
 
 
@@ -284,7 +284,7 @@ def test_a_run_with_fewer_topics_leaves_cells_empty() -> None:
         few,
         topics=few.topics[:2],
         prevalence=np.array([0.5, 0.5]),
-        parameters=dict(few.parameters) | {"alpha": [0.5, 0.5]},
+        facts=replace(few.facts, alpha=[0.5, 0.5]),
     )
     (picture,) = compared([run_model(), few], ["a", "b"])
     assert isinstance(picture.drawing, Bars)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from handmade import make_model
+from handmade import make_model, with_facts
 
-from dplda.model import TopicModel
 from dplda.report import write_report
 
 PRIOR = {"source": "public corpus forum", "topics": 80, "words": 2000, "declared_public": True, "digest": "0" * 16}
 
 
-def page(tmp_path: Path, **parameters: object) -> str:
-    model: TopicModel = make_model()
-    model.parameters.update(parameters)  # type: ignore[attr-defined]
-    write_report([model], tmp_path / "r.html")
+def page(tmp_path: Path, **facts: object) -> str:
+    write_report([with_facts(make_model(), **facts)], tmp_path / "r.html")
     return " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
 
 

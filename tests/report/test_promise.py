@@ -190,7 +190,7 @@ def folded(text: str) -> str:
 
 def test_what_only_specialists_read_is_folded_away() -> None:
     model = run_model()
-    model = replace(model, parameters={**model.parameters, "calibration": "sound"})
+    model = replace(model, facts=replace(model.facts, calibration="sound"))
     text = _render([model], None, of_all(2))
     body = text.split("</main>")[0].split("</head>")[1]
     inside = folded(body + "</main>")

@@ -23,8 +23,8 @@ def drawn(seed: int, n_topics: int = 5, n_words: int = 9) -> np.ndarray:
 
 def with_topics(model: TopicModel, topics: np.ndarray, vocabulary: list[str]) -> TopicModel:
     k = len(topics)
-    parameters = dict(model.parameters) | {"alpha": [0.3] * k}
-    return replace(model, topics=topics, vocabulary=vocabulary, prevalence=np.full(k, 1 / k), parameters=parameters)
+    facts = replace(model.facts, alpha=(0.3,) * k)
+    return replace(model, topics=topics, vocabulary=vocabulary, prevalence=np.full(k, 1 / k), facts=facts)
 
 
 @given(seeds)

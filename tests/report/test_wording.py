@@ -13,6 +13,7 @@ from report_data import HOSTILE, run_model
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 from dplda.report.page import _cards, _render
 from dplda.report.wording import _CARD_WORDS, Wording, shown_topics
 
@@ -63,7 +64,7 @@ def test_markup_in_title_and_names_stays_text() -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_hidden_words_are_nowhere_on_the_page_nor_phrases_with_them(several: bool) -> None:
-    models = [model(), replace(model(), parameters={**model().parameters, "run": "toy-b"})][: 1 + several]
+    models = [model(), replace(model(), facts=replace(model().facts, run="toy-b"))][: 1 + several]
     plain = said(_render(models))
     page = said(_render(models, wording=Wording(hidden=("david", "mike", "ERIK"))))
     for word in ("david", "mike", "smith", "erik"):
@@ -102,7 +103,7 @@ def test_wording_that_fits_nothing_is_one_clear_line(wording: Wording, message: 
 
 
 def test_topics_that_are_not_shown_can_be_neither_named_nor_hidden() -> None:
-    judged = model(parameters={**model().parameters, "verdicts": ["noise", "clear", "clear"]})
+    judged = model(facts=replace(model().facts, verdicts=["noise", "clear", "clear"]))
     with pytest.raises(InputError, match="called noise and not shown"):
         _render([judged], wording=Wording(names={0: "People"}))
     with pytest.raises(InputError, match="'mike' cannot be hidden"):
@@ -132,7 +133,7 @@ def test_words_rarer_in_a_topic_than_in_the_text_are_not_listed_as_its_words() -
 
 def test_the_only_topic_of_a_run_lists_its_words() -> None:
     given = model()
-    one = replace(given, topics=given.topics[:1], prevalence=np.ones(1), parameters={"alpha": [1.0]})
+    one = replace(given, topics=given.topics[:1], prevalence=np.ones(1), facts=RunFacts(alpha=[1.0]))
     assert len(shown_topics([one], Wording())[0].words[0]) == _CARD_WORDS
 
 

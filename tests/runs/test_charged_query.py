@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import dplda
+from dplda.model.run_facts import RunFacts
 from dplda.runs.charged_query import warn_of_other_words
 
 
 def warned(corpus: dplda.Corpus) -> list[str]:
     """The warnings for `corpus` under topics of English text that the fast tokenizer split."""
-    model: Any = SimpleNamespace(parameters={"language": "en", "lemmas": False, "tokenizer": "fast"})
+    model: Any = SimpleNamespace(facts=RunFacts(language="en", lemmas=False, tokenizer="fast"))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         warn_of_other_words(model, corpus)

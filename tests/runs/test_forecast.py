@@ -58,8 +58,8 @@ def test_noise_and_topics_are_those_of_a_simulated_fit(epsilon):
     model = dplda.fit(corpus, n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=0)
     settings = FitSettings.of(topics=10, epsilon=epsilon, max_vocabulary=500)
     forecast = ForecastInputs(settings, 20_000, public_vocabulary=True).forecast(MANY_SUBJECTS)
-    assert 1 / 1.5 < stage(forecast, "core").noise / model.parameters["core_noise_level"] < 1.5
-    assert min(forecast.supported, 10) == model.parameters["supported_topics"] == 10
+    assert 1 / 1.5 < stage(forecast, "core").noise / model.facts.core_noise_level < 1.5
+    assert min(forecast.supported, 10) == model.facts.supported_topics == 10
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from dplda.base.progress import NoProgress
 from dplda.budget import Status
 from dplda.budget.accountant import cost
 from dplda.budget.comparisons import Cell
+from dplda.model.run_facts import RunFacts
 from dplda.runs import grid as grid_module
 from dplda.runs.corpus import Corpus
 from dplda.runs.grid import Documents, _noise_seed
@@ -33,7 +34,7 @@ class Fits:
         given["seconds"]["read"] = 0.5
         if len(self.asked) in self.fails:
             raise self.fails[len(self.asked)]
-        return SimpleNamespace(parameters={"run": f"run-{len(self.asked)}"})
+        return SimpleNamespace(facts=RunFacts(run=f"run-{len(self.asked)}"))
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ def test_a_quote_is_what_the_ledger_counts_after_the_runs(ledger, tmp_path):
     planned = [cost(run.events) for run in ledger.runs()]
     assert quote.cost.mu_squared == pytest.approx(sum(each.mu_squared for each in planned))
     models = [dplda.load(outcome.model) for outcome in grid.comparison(log).outcomes]
-    assert [model.parameters["run"] for model in models] == [run.id for run in ledger.runs()]
+    assert [model.facts.run for model in models] == [run.id for run in ledger.runs()]
     assert all(model.privacy.sound for model in models)
 
 

@@ -47,7 +47,7 @@ def test_the_continued_comparison_is_whole_and_its_models_can_be_loaded(killed):
         assert log.interrupted() == []
         for outcome in log.outcomes().values():
             assert ledger.run(outcome.run).status == "done"
-            assert dplda.load(outcome.model).parameters["run"] == outcome.run
+            assert dplda.load(outcome.model).facts.run == outcome.run
 
 
 def test_what_had_ended_is_not_run_again_and_what_was_interrupted_stays_charged(killed):

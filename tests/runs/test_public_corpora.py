@@ -21,7 +21,7 @@ RUN = {"calibration": "sound", "placement": "config2", "epsilon": 1.0, "delta": 
 
 def model_of(topics, words, **changes):
     model = make_model()
-    return replace(model, topics=topics, vocabulary=words, parameters=model.parameters | RUN | changes)
+    return replace(model, topics=topics, vocabulary=words, facts=replace(model.facts, **RUN | changes))
 
 
 def test_the_truth_has_no_error_in_any_order_of_topics_and_words():

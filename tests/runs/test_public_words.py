@@ -129,7 +129,7 @@ def test_seed_words_that_cannot_occur_are_left_out_and_a_topic_without_others_is
         "1 of the 3 seed words of topic 'fruit' can occur in the documents as they are read. The others: 'the' (a stop "
         "word), 'e-mail' (read as mail). They are left out."
     ]
-    assert found[0].parameters["seed_words"] == {"fruit": ("apple",)}
+    assert found[0].facts.seed_words == {"fruit": ("apple",)}
     with pytest.raises(InputError, match=r"^0 of the 2 seed words of topic 'fruit' can occur .* 'the' \(a stop word\)"):
         fit(unread(), seed_words={"fruit": ["the", "42"]})
 

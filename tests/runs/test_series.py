@@ -12,6 +12,7 @@ from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.learning.recovery import Learned
 from dplda.model.prior_topics import PriorTopics
+from dplda.model.run_facts import RunFacts
 from dplda.runs.corpus import synthetic
 from dplda.runs.estimator import PrivateLDA
 from dplda.runs.series import batches, numbered
@@ -36,12 +37,12 @@ def fitted(number, ledger, tmp_path, **options):
 
 def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(ledger, tmp_path):
     models = [fitted(number, ledger, tmp_path) for number in range(3)]
-    sources = [(model.parameters.get("prior") or {}).get("source") for model in models]
-    runs = [model.parameters["run"] for model in models]
+    sources = [model.facts.prior and model.facts.prior.source for model in models]
+    runs = [model.facts.run for model in models]
     assert sources == [None, f"run {runs[0]}", f"run {runs[1]}"]
     again = fitted(1, ledger, tmp_path)
-    assert again.parameters["prior"]["source"] == f"run {runs[0]}"
-    assert [run.id for run in batches(ledger, "s")] == [runs[0], again.parameters["run"], runs[2]]
+    assert again.facts.prior.source == f"run {runs[0]}"
+    assert [run.id for run in batches(ledger, "s")] == [runs[0], again.facts.run, runs[2]]
     kept = dplda.load(tmp_path / "models" / runs[2])
     assert np.array_equal(kept.counts.sums.total, models[2].counts.sums.total)
     assert kept.counts.sums.weight == models[2].counts.sums.weight
@@ -57,24 +58,24 @@ def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger
         patch.setattr("dplda.runs.enough._LEAST_SIGNAL", 0.0)
         first = fitted(0, ledger, tmp_path)
     second = fitted(1, ledger, tmp_path)
-    assert second.parameters["prior"]["source"] == f"run {first.parameters['run']}"
+    assert second.facts.prior.source == f"run {first.facts.run}"
 
 
 def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_path):
     first = fitted(0, ledger, tmp_path)
     prior = dplda.released_prior(first)
     second = dplda.fit(part(1), prior=prior, batch="next", epsilon=3.0, ledger=ledger)
-    assert (second.parameters["series"], second.parameters["batch"]) == ("s", "next")
+    assert (second.facts.series, second.facts.batch) == ("s", "next")
     elsewhere = dplda.fit(part(2), "other", 4, prior=prior, epsilon=3.0, ledger=ledger)
-    assert "series" not in elsewhere.parameters
-    assert "prior_used" in elsewhere.parameters
+    assert elsewhere.facts.series is None
+    assert elsewhere.facts.prior_used is not None
 
 
 def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
     ledger.grant("before", unbounded=True)  # with less epsilon, so few documents are learned from pairs of words
     first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before", epsilon=9.0)
     then = fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
-    assert (then.parameters["series"], then.parameters["new_topics"]) == ("s", [])
+    assert (then.facts.series, then.facts.new_topics) == ("s", ())
 
 
 def test_a_prior_stands_for_its_series_only_where_no_other_budget_may_be_meant(ledger, tmp_path):
@@ -87,7 +88,7 @@ def test_a_prior_stands_for_its_series_only_where_no_other_budget_may_be_meant(l
         dplda.fit(tickets, prior=prior, epsilon=4.0, ledger=ledger)
     elsewhere = Ledger(tmp_path / "other.db")
     model = dplda.fit(tickets, n_topics=4, prior=prior, epsilon=3.0, ledger=elsewhere)
-    assert model.parameters["dataset"] == "tickets"
+    assert model.facts.dataset == "tickets"
 
 
 def test_a_private_batch_does_not_follow_the_numbers_of_one_that_is_not(ledger, tmp_path):
@@ -104,7 +105,7 @@ def test_models_of_batches_are_kept_beside_the_ledger(ledger):
     PrivateLDA(4, batch="one", **options).fit(COUNTS[:1000])
     second = PrivateLDA(batch="two", **options).fit(COUNTS[1000:2000]).model_
     assert len(second.topics) == 4
-    assert second.parameters["new_topics"] == []
+    assert second.facts.new_topics == ()
     with pytest.raises(InputError, match="continues with 4 topics, got topics=20"):
         PrivateLDA(20, batch="three", **options).fit(COUNTS[2000:])
     with pytest.raises(InputError, match="topics must be a whole number"):
@@ -129,7 +130,7 @@ def test_topics_of_a_prior_keep_the_numbers_of_the_batch_before(ledger, tmp_path
     known = PriorTopics(np.vstack([PLANTED, others]), tuple(WORDS), "a test", True)
     models = [fitted(number, ledger, tmp_path, prior=known) for number in range(3)]
     for earlier, later in pairwise(models):
-        assert later.parameters["new_topics"] == []
+        assert later.facts.new_topics == ()
         assert np.allclose(earlier.topics, later.topics)
 
 
@@ -142,7 +143,7 @@ def test_a_topic_that_is_like_none_gets_a_number_that_is_left():
         privacy=dplda.PrivacyStatement(
             epsilon=1.0, delta=1e-6, unit="document", adjacency="add-remove", sound=True, events=()
         ),
-        parameters={"alpha": [1.0] * 3},
+        facts=RunFacts(alpha=[1.0] * 3),
     )
     facts = {"verdicts": ["clear", "weak", "noise"]}
     learned = Learned(eye[[3, 2, 0]], np.array([0.5, 0.3, 0.2]), 100.0, facts)

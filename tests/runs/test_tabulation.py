@@ -68,7 +68,7 @@ def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model,
     assert ((best.low <= best.value) & (best.value <= best.high)).all()
     dplda.tabulate(model, corpus(), epsilon=0.1, dataset="d", ledger=ledger)
     np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # the one with less noise
-    assert best_shares(ledger, replace(model, parameters={**model.parameters, "run": "another"})) is None
+    assert best_shares(ledger, replace(model, facts=replace(model.facts, run="another"))) is None
 
 
 def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
@@ -113,7 +113,7 @@ def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model,
     assert len(tables[2].rows) == len(tables[0].rows) * 4
     spent = ledger.dataset("c").spent_epsilon
     assert 0 < spent <= 1.0
-    assert [run.id for run in tables_of(ledger, str(model.parameters["run"]))] == [tables.run]
+    assert [run.id for run in tables_of(ledger, str(model.facts.run))] == [tables.run]
     kept = load_tables(ledger.run(tables.run))
     assert [table.to_json() for table in kept] == [table.to_json() for table in tables]
 
@@ -131,8 +131,8 @@ def test_a_person_counts_once_over_all_groups(model):
 def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path):
     fitted = dplda.fit(corpus(), n_topics=3, epsilon=2, vocabulary=WORDS, ledger=ledger, models=tmp_path / "m")
     tables = dplda.tabulate(fitted, corpus(), ["product"], 1.0, ledger=ledger)
-    assert ledger.run("c").id == fitted.parameters["run"]
-    assert tables.of == fitted.parameters["run"]
+    assert ledger.run("c").id == fitted.facts.run
+    assert tables.of == fitted.facts.run
     with pytest.raises(InputError, match="is the table of run"):
         dplda.load(tables.run, ledger=ledger)
 
@@ -210,7 +210,7 @@ def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger)
 
 def test_reports_take_the_latest_table_of_each_kind(model, ledger):
     runs = [dplda.tabulate(model, corpus(), by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
-    found = tabulation.latest_tables(ledger, str(model.parameters["run"]))
+    found = tabulation.latest_tables(ledger, str(model.facts.run))
     assert [tables.run for tables in found] == runs[1:]
 
 

@@ -214,7 +214,7 @@ def seeded(source: Corpus, **options: Any) -> dict[str, Any]:
     return {
         "topics": model.topics.tolist(),
         "words": list(model.vocabulary),
-        "parameters": {name: value for name, value in model.parameters.items() if name not in drop},
+        "parameters": {name: value for name, value in model.facts.to_json().items() if name not in drop},
     }
 
 
@@ -301,7 +301,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_short_texts_name_no_groups_however_often_they_are_copied(model: dplda.TopicModel, home: Path) -> None:
     """Twelve copies of 900 documents "yes", "no" or empty released their groups under twelve grants of epsilon 1."""
     reading = {"language": "en", "lemmas": False, "tokenizer": "fast"}
-    replace(model, parameters={**model.parameters, **reading}).save(home / "model")
+    replace(model, facts=replace(model.facts, **reading)).save(home / "model")
     texts = [{"text": ("yes", "no", "")[number % 3], "product": f"secret {number % 3}"} for number in range(900)]
     for copy in range(12):
         lines = [*texts, *({"text": "another row", "product": "secret 0"} for _ in range(copy))]

@@ -209,7 +209,7 @@ def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkey
 def test_an_exact_number_among_the_parameters_would_be_seen(tmp_path, capsys, monkeypatch) -> None:
     def leaking(gate: Any, settings: Any, events: Any, corpus: Any, **more: Any) -> Any:
         found = find_words(gate, settings, events, corpus, **more)
-        return replace(found, facts={**found.facts, "documents": corpus._store.n_documents})
+        return replace(found, facts={**found.facts, "max_vocabulary": corpus._store.n_documents})
 
     monkeypatch.setattr("dplda.runs.fitting.find_words", leaking)
     tape: list[Any] = []
