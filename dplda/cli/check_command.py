@@ -1,8 +1,7 @@
-"""What `dplda check` and dry runs found, and how it is shown: for the screen of the person who owns the corpus.
+"""`dplda check`: look at a corpus before a fit, for the person who owns it. Free, local and not private.
 
-Dry runs: what a command would charge, and whether CORPUS can be read. They reserve, charge and write nothing.
-
-`dplda check`: look at a corpus before a fit, for the person who owns it. Free, local and not private.
+`examine` finds out, and `show` prints. Dry runs of other commands look at CORPUS in the same way and add the price of
+the planned run; they reserve, charge and write nothing.
 """
 
 from __future__ import annotations
@@ -43,62 +42,291 @@ if TYPE_CHECKING:
 
 
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
+_FEW = 300  # documents from which topics can hardly be learned under any usual budget
+_SMALL = 10_000  # units below which the default settings are seldom a good choice
+_SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
+_FEW_UNITS = (
+    f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
+    "forecasts other settings, and with fewer, --prior helps most."
+)
+_STORE = "meta.json"  # the file by whose name a folder is a prepared store
+_UNIT_NAME = re.compile(
+    r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
+    r"contact|caller|respondent|participant|email|name|kunde|autor|nutzer|mitglied|absender|mitarbeiter|usuario|auteur)",
+    re.IGNORECASE,
+)
+_TITLE_NAME = re.compile(
+    r"(subject|title|headline|heading|summary|betreff|titel|überschrift|kurzbeschreibung|zusammenfassung|objet|titre|sujet|"
+    r"asunto|título|titulo)",
+    re.IGNORECASE,
+)
+
+
+@click.command()
+@corpus_argument
+@reading_options
+@json_option
+def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Look at CORPUS before a fit: its columns, the options to give, and what would make a fit fail.
+
+    Reads the first records, for you alone: what is shown is exact and not private. Nothing is charged or written.
+    Ends with status 2 if a fit would fail.
+    """
+    show(examine(corpus, options), as_json=as_json)
 
 
 @dataclass
 class Report:
-    """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
-
-    `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
-    several documents, and `price` what a run would cost, in words. `granted` says whether the dataset is known to have
-    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested. `for_fit` says that
-    topics shall be learned, so that advice for this is shown.
-    """
+    """What was found about a corpus."""
 
     sample: Sample | None = None
+    """The first records, exact and private."""
     columns: list[ColumnFacts] = field(default_factory=list)
     text_fields: tuple[str, ...] = ()
+    """The columns of the text."""
     unit_candidates: list[str] = field(default_factory=list)
+    """Columns that may name the privacy unit."""
     people: str | None = None
+    """The column that seems to name people with several documents, if there is one."""
     price: str | None = None
+    """What a run would cost, in words."""
     granted: bool = False
+    """Whether the dataset is known to have its own grant or an earlier run."""
     language: str | None = None
+    """The language that the text seems to be in."""
     problems: list[str] = field(default_factory=list)
+    """What would make a fit fail."""
     remarks: list[str] = field(default_factory=list)
+    """What would not, and is good to know."""
     options: dict[str, Any] = field(default_factory=dict)
+    """How to read the corpus, as given or as suggested."""
     command: str | None = None
+    """The command to run next."""
     for_fit: bool = True
+    """Whether topics shall be learned, so that advice for this is shown."""
+
+
+def examine(
+    corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
+) -> Report:
+    """Look at the files named `corpus` before a fit with the reading `options`.
+
+    The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
+    settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
+    """
+    report = look(corpus, options, for_fit=True, any_unit=any_unit)
+    chosen = dict(report.options)  # with the column and the language that the sample shows
+    if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
+        chosen["text_field"] = one_or_more(report.text_fields)
+    if "language" not in chosen and report.language not in (None, "en"):
+        chosen["language"] = report.language
+
+    sample, unit = report.sample, report.people or chosen.get("unit_field")
+    records = None if sample is None else sample.estimate if sample.total is None else sample.total
+    distinct = next((column.distinct_share for column in report.columns if column.name == unit), 1.0)
+    few = _SETTINGS_FOR_FEW if records is not None and records * distinct < _SMALL else ()
+
+    report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
+    try:
+        read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
+    except InputError as error:
+        if not report.problems:
+            report.problems.append(str(error))
+    if not report.problems:
+        words = ["dplda", "fit", *corpus]
+        for name, value in report.options.items():
+            option = f"--{name.replace('_', '-')}"
+            values = value if isinstance(value, tuple) else (value,)
+            words += [option] if value is True else [word for each in values for word in (option, str(each))]
+        report.command = shlex.join([*words, *(few if extra is None else extra)])
+        if few and extra is None:
+            report.remarks.append(_FEW_UNITS)
+    return report
+
+
+def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
+    """Look at the first records of the files named `corpus`, which are read with `options`."""
+    if STANDARD_INPUT in corpus:
+        raise InputError("check looks at files. Write standard input to a file first.")
+    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
+    report = Report(options=chosen, for_fit=for_fit)
+    paths = find_paths(list(corpus))
+    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
+        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
+        return report
+    try:
+        report.sample = first_records(paths, chosen)
+    except InputError as error:
+        report.problems.append(str(error))
+        return report
+    from dplda.text.sampling import column_facts
+
+    report.columns = column_facts(report.sample)
+    _look_at_text(chosen, report)
+    if any_unit or chosen.get("unit_field") is not None:
+        _look_at_units(chosen, report)
+    _look_at_size(report)
+    return report
+
+
+def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
+    """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
+    from dplda.text.sampling import read_sample
+
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
+    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
+    return read_sample(paths, options, chosen.get("format"))
+
+
+def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if sample.located.format not in ("folder", "lines") and not sample.names:
+        if not sample.rows and sample.defects:
+            report.problems.append("None of the first records can be read. Check --format and the file.")
+        return
+    facts = {column.name: column for column in report.columns}
+    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
+    if not report.text_fields or not facts.keys() >= set(report.text_fields):
+        return  # the public checks say so
+    _judge_text([facts[name] for name in report.text_fields], report)
+    present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)
+    _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
+
+
+def _text_columns(report: Report) -> tuple[str, ...]:
+    """The column that seems to hold the text, and before a fit a column of titles, too, in their order in the file."""
+    columns = report.columns
+    longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
+    usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
+    main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
+    if main is None:
+        return ()
+
+    def is_title(column: ColumnFacts) -> bool:
+        """Whether it is called a title and holds text: several words, which seldom repeat, as categories would."""
+        called = _TITLE_NAME.fullmatch(column.name.strip()) and column is not main
+        return bool(called) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
+
+    title = next(filter(is_title, columns), None)
+    chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
+    return tuple(column.name for column in columns if column in chosen)
+
+
+def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if not sample.rows:
+        return
+    for column in columns:
+        shown = f"Column {column.name!r}" if column.name in sample.names else "The text"
+        if column.null_share == 1 and len(columns) == 1:
+            report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
+        elif column.text_share == 0 and column.null_share < 1:
+            report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
+    names = [column.name for column in columns]
+    both = " and ".join(map(repr, names))
+    n_missing = sum(not any(isinstance(text := row.get(name), str) and text for name in names) for row in sample.rows)
+    if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
+        report.problems.append(f"{both} have no values in the sample. Name others with --text-field.")
+    elif 0 < n_missing < len(sample.rows):
+        missing = _number(n_missing / len(sample.rows), sample)
+        report.remarks.append(f"{missing} have no text in {both} and contribute nothing.")
+    n_words = sum(column.mean_words for column in columns)
+    if any(column.text_share for column in columns) and n_words < 3 and report.language is None:
+        named = len(columns) == 1 and columns[0].name in sample.names
+        shown = f"Column {columns[0].name!r}" if named else "The text"
+        report.remarks.append(
+            f"{shown} has {n_words:.1f} words on average. Documents of fewer than three words of the "
+            "vocabulary contribute nothing."
+        )
+
+
+def _number(share: float, sample: Sample) -> str:
+    return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
+
+
+def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
+    report.language = guess_language(texts)
+    given = chosen.get("language", "en")
+    if report.language is not None and report.language != given:
+        how = "is given" if "language" in chosen else "is the default"
+        report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
+    if report.language in UNSPACED and given not in UNSPACED:
+        report.remarks.append(
+            "This language does not separate words by white space, and needs a segmenter: give --language "
+            f"{report.language}, which names the package to install."
+        )
+
+
+def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
+    """Judge the column of the privacy unit that was chosen, or find columns that may name people."""
+    facts = {column.name: column for column in report.columns}
+    unit = chosen.get("unit_field")
+    if unit is None:
+        usable = [
+            column
+            for column in report.columns
+            if column.name not in report.text_fields
+            and column.type in ("text", "number", "string", "large_string", "int64", "int32")
+            and column.mean_words <= 4
+            and column.null_share < 1
+        ]
+        told = [column.name for column in usable if _UNIT_NAME.search(column.name)]
+        others = [c.name for c in usable if c.name not in told and c.name != "id" and 0.02 < c.distinct_share < 0.95]
+        report.unit_candidates = [*told, *others][:3]
+        several = (name for name in report.unit_candidates if name in told and facts[name].distinct_share < 1)
+        report.people = next(several, None)
+    elif unit in facts and report.sample is not None and report.sample.rows:
+        column = facts[unit]
+        if column.null_share == 1:
+            report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
+        elif column.null_share:
+            missing = _number(column.null_share, report.sample)
+            report.remarks.append(f"{missing} have no unit and contribute nothing.")
+        if column.unnamed_share:
+            nobody = column.unnamed_share + column.null_share > 1 - 1e-9
+            found = report.problems if nobody else report.remarks
+            found.append(
+                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as "
+                "a floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
+                "column as text or as whole numbers."
+            )
+        if column.null_share < 1 and column.distinct_share == 1:
+            report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
+
+
+def _look_at_size(report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if sample.total == 0:
+        report.problems.append("There are no records: the file ends after its header, or is empty.")
+    elif report.for_fit and sample.total is not None and sample.total < _FEW:
+        report.remarks.append(
+            f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
+            f"{sample.total}` forecasts what to expect."
+        )
+    if sample.n_rare:
+        report.remarks.append(f"{sample.n_rare:,} other fields occur in fewer than half of the first records.")
+    if sample.defects:
+        report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")
 
 
 def show(report: Report, *, as_json: bool) -> None:
     """Print `report`, and end the command with status 2 if there are problems."""
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
-        report = _without_names(report)
+        # A first line that was taken for a header may be a document.
+        kept = ("sample", "language", "problems", "price", "granted", "for_fit")
+        unnamed = f"{len(report.columns)} columns have no plain names, which only a terminal shows: "
+        remark = f"{unnamed}does the file have a header?"
+        report = Report(**{name: getattr(report, name) for name in kept}, remarks=[remark])
     if as_json:
         print_json(_record(report))
     else:
         _tell(report)
     if report.problems:
         click.get_current_context().exit(2)
-
-
-def _without_names(report: Report) -> Report:
-    """`report` without column names, since a first line that was taken for a header may be a document."""
-    told = (
-        f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
-    )
-    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted", "for_fit")}
-    return Report(**kept, remarks=[told])
-
-
-def _records_text(sample: Sample) -> str:
-    if sample.total is not None:
-        return f"{sample.total:,} record{'s' * (sample.total != 1)}"
-    if sample.estimate is not None:
-        basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
-        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
-    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
 
 
 def _is_screen() -> bool:
@@ -118,7 +346,13 @@ def _tell(report: Report) -> None:
         say(f"Columns in the first {len(sample.rows) if sample else 0:,} records ({note}):")
         columns = ("column", "type", "missing", "words", *(["values (private)"] if visible else []))
         rows = [
-            (c.name, c.type, _share(c.null_share), _words(c), *([" | ".join(c.examples)] if visible else []))
+            (
+                c.name,
+                c.type,
+                f"{c.null_share:.0%}" if math.isfinite(c.null_share) else "",
+                f"{c.mean_words:.1f}" if c.text_share else "",
+                *([" | ".join(c.examples)] if visible else []),
+            )
             for c in report.columns
         ]
         table(columns, rows, wide=columns[-1])
@@ -140,8 +374,11 @@ def _tell(report: Report) -> None:
 def _advise(report: Report) -> None:
     """Print what to decide before the first fit: whom to protect, and whether names are left out."""
     if report.people:
+        share = next(column.distinct_share for column in report.columns if column.name == report.people)
+        n = 0 if report.sample is None else len(report.sample.rows)
         say(
-            f"{report.people!r} seems to name people with several documents{_distinct(report)}. With --unit-field, all "
+            f"{report.people!r} seems to name people with several documents ({round(share * n):,} different values in "
+            f"the first {n:,} records). With --unit-field, all "
             "documents of one are protected together; without it, each document by itself. The first run fixes this "
             "choice."
         )
@@ -163,18 +400,13 @@ def _advise(report: Report) -> None:
         )
 
 
-def _distinct(report: Report) -> str:
-    share = next(column.distinct_share for column in report.columns if column.name == report.people)
-    n = 0 if report.sample is None else len(report.sample.rows)
-    return f" ({round(share * n):,} different values in the first {n:,} records)"
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}" if math.isfinite(value) else ""
-
-
-def _words(column: ColumnFacts) -> str:
-    return "" if not column.text_share else f"{column.mean_words:.1f}"
+def _records_text(sample: Sample) -> str:
+    if sample.total is not None:
+        return f"{sample.total:,} record{'s' * (sample.total != 1)}"
+    if sample.estimate is not None:
+        basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
+        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
+    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
 
 
 def _record(report: Report) -> dict[str, Any]:
@@ -245,275 +477,3 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
         f"This run would take {quoted.share:.1%} of the budget of dataset {run.dataset} "
         f"({quoted.dataset.grant}), which leaves {more}."
     )
-
-
-_FEW = 300  # documents from which topics can hardly be learned under any usual budget
-_SMALL = 10_000  # units below which the default settings are seldom a good choice
-_SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
-_FEW_UNITS = (
-    f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
-    "forecasts other settings, and with fewer, --prior helps most."
-)
-_STORE = "meta.json"  # the file by whose name a folder is a prepared store
-_UNIT_NAME = re.compile(
-    r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
-    r"contact|caller|respondent|participant|email|name|kunde|autor|nutzer|mitglied|absender|mitarbeiter|usuario|auteur)",
-    re.IGNORECASE,
-)
-_TITLE_NAME = re.compile(
-    r"(subject|title|headline|heading|summary|betreff|titel|überschrift|kurzbeschreibung|zusammenfassung|objet|titre|sujet|"
-    r"asunto|título|titulo)",
-    re.IGNORECASE,
-)
-
-
-@click.command()
-@corpus_argument
-@reading_options
-@json_option
-def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Look at CORPUS before a fit: its columns, the options to give, and what would make a fit fail.
-
-    Reads the first records, for you alone: what is shown is exact and not private. Nothing is charged or written.
-    Ends with status 2 if a fit would fail.
-    """
-    show(examine(corpus, options), as_json=as_json)
-
-
-def examine(
-    corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
-) -> Report:
-    """Look at the files named `corpus` before a fit with the reading `options`.
-
-    The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
-    settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
-    """
-    report = look(corpus, options, for_fit=True, any_unit=any_unit)
-    chosen = _suggest(report.options, report)
-    few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
-    report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
-    try:
-        read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
-    except InputError as error:
-        if not report.problems:
-            report.problems.append(str(error))
-    if not report.problems:
-        report.command = _command(corpus, report.options, few if extra is None else extra)
-        if few and extra is None:
-            report.remarks.append(_FEW_UNITS)
-    return report
-
-
-def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
-    """Look at the first records of the files named `corpus`, which are read with `options`."""
-    if STANDARD_INPUT in corpus:
-        raise InputError("check looks at files. Write standard input to a file first.")
-    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    report = Report(options=chosen, for_fit=for_fit)
-    paths = find_paths(list(corpus))
-    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
-        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
-        return report
-    try:
-        report.sample = first_records(paths, chosen)
-    except InputError as error:
-        report.problems.append(str(error))
-        return report
-    from dplda.text.sampling import column_facts
-
-    report.columns = column_facts(report.sample)
-    _look_at_text(chosen, report)
-    if any_unit or chosen.get("unit_field") is not None:
-        _look_at_units(chosen, report)
-    _look_at_size(report)
-    return report
-
-
-def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
-    """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
-    from dplda.text.sampling import read_sample
-
-    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
-    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
-    return read_sample(paths, options, chosen.get("format"))
-
-
-def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
-    """Whether the corpus seems to have too few units for the default settings."""
-    sample = report.sample
-    records = None if sample is None else sample.estimate if sample.total is None else sample.total
-    unit = report.people or chosen.get("unit_field")
-    distinct = next((column.distinct_share for column in report.columns if column.name == unit), 1.0)
-    return records is not None and records * distinct < _SMALL
-
-
-def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The options to give: those that were given, and the column and language that the sample shows."""
-    suggested = dict(chosen)
-    if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
-        suggested["text_field"] = one_or_more(report.text_fields)
-    if "language" not in chosen and report.language not in (None, "en"):
-        suggested["language"] = report.language
-    return suggested
-
-
-def _command(corpus: Sequence[str], chosen: dict[str, Any], extra: Sequence[str]) -> str:
-    words = ["dplda", "fit", *corpus]
-    for name, value in chosen.items():
-        option = f"--{name.replace('_', '-')}"
-        words += [option] if value is True else _repeated(option, value)
-    return shlex.join([*words, *extra])
-
-
-def _repeated(option: str, value: Any) -> list[str]:
-    return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
-
-
-def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
-    sample = report.sample
-    assert sample is not None
-    if sample.located.format not in ("folder", "lines") and not sample.names:
-        if not sample.rows and sample.defects:
-            report.problems.append("None of the first records can be read. Check --format and the file.")
-        return
-    facts = {column.name: column for column in report.columns}
-    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
-    if not report.text_fields or not facts.keys() >= set(report.text_fields):
-        return  # the public checks say so
-    _judge_text([facts[name] for name in report.text_fields], report)
-    present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)
-    _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
-
-
-def _text_columns(report: Report) -> tuple[str, ...]:
-    """The column that seems to hold the text, and before a fit a column of titles, too, in their order in the file."""
-    columns = report.columns
-    longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
-    usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
-    main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
-    if main is None:
-        return ()
-    title = next((column for column in columns if _is_title(column) and column is not main), None)
-    chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
-    return tuple(column.name for column in columns if column in chosen)
-
-
-def _is_title(column: ColumnFacts) -> bool:
-    """Whether a column is called a title and holds text: several words, which seldom repeat, as categories would."""
-    told = _TITLE_NAME.fullmatch(column.name.strip())
-    return bool(told) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
-
-
-def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
-    sample = report.sample
-    assert sample is not None
-    if not sample.rows:
-        return
-    for column in columns:
-        shown = _shown(column, sample)
-        if column.null_share == 1 and len(columns) == 1:
-            report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
-        elif column.text_share == 0 and column.null_share < 1:
-            report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
-    names = [column.name for column in columns]
-    n_missing = sum(not any(isinstance(text := row.get(name), str) and text for name in names) for row in sample.rows)
-    if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
-        report.problems.append(f"{_named(names)} have no values in the sample. Name others with --text-field.")
-    elif 0 < n_missing < len(sample.rows):
-        missing = _number(n_missing / len(sample.rows), sample)
-        report.remarks.append(f"{missing} have no text in {_named(names)} and contribute nothing.")
-    n_words = sum(column.mean_words for column in columns)
-    if any(column.text_share for column in columns) and n_words < 3 and report.language is None:
-        shown = _shown(columns[0], sample) if len(columns) == 1 else "The text"
-        report.remarks.append(
-            f"{shown} has {n_words:.1f} words on average. Documents of fewer than three words of the "
-            "vocabulary contribute nothing."
-        )
-
-
-def _shown(column: ColumnFacts, sample: Sample) -> str:
-    return f"Column {column.name!r}" if column.name in sample.names else "The text"
-
-
-def _named(names: Sequence[str]) -> str:
-    return " and ".join(map(repr, names))
-
-
-def _number(share: float, sample: Sample) -> str:
-    return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
-
-
-def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
-    report.language = guess_language(texts)
-    given = chosen.get("language", "en")
-    if report.language is not None and report.language != given:
-        how = "is given" if "language" in chosen else "is the default"
-        report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
-    if report.language in UNSPACED and given not in UNSPACED:
-        report.remarks.append(
-            "This language does not separate words by white space, and needs a segmenter: give --language "
-            f"{report.language}, which names the package to install."
-        )
-
-
-def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
-    facts = {column.name: column for column in report.columns}
-    unit = chosen.get("unit_field")
-    if unit is None:
-        report.unit_candidates = list(_unit_candidates(report))[:3]
-        report.people = next((name for name in report.unit_candidates if _names_people(facts[name])), None)
-    elif unit in facts and report.sample is not None and report.sample.rows:
-        column = facts[unit]
-        if column.null_share == 1:
-            report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
-        elif column.null_share:
-            missing = _number(column.null_share, report.sample)
-            report.remarks.append(f"{missing} have no unit and contribute nothing.")
-        if column.unnamed_share:
-            nobody = column.unnamed_share + column.null_share > 1 - 1e-9
-            found = report.problems if nobody else report.remarks
-            found.append(
-                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as "
-                "a floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
-                "column as text or as whole numbers."
-            )
-        if column.null_share < 1 and column.distinct_share == 1:
-            report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
-
-
-def _names_people(column: ColumnFacts) -> bool:
-    """Whether the name of `column` suggests people, some of whom have several documents."""
-    return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
-
-
-def _unit_candidates(report: Report) -> Iterator[str]:
-    """Columns that may name people, those with a telling name first."""
-    usable = [
-        column
-        for column in report.columns
-        if column.name not in report.text_fields
-        and column.type in ("text", "number", "string", "large_string", "int64", "int32")
-        and column.mean_words <= 4
-        and column.null_share < 1
-    ]
-    told = [column.name for column in usable if _UNIT_NAME.search(column.name)]
-    yield from told
-    for column in usable:
-        if column.name not in told and column.name != "id" and 0.02 < column.distinct_share < 0.95:
-            yield column.name
-
-
-def _look_at_size(report: Report) -> None:
-    sample = report.sample
-    assert sample is not None
-    if sample.total == 0:
-        report.problems.append("There are no records: the file ends after its header, or is empty.")
-    elif report.for_fit and sample.total is not None and sample.total < _FEW:
-        report.remarks.append(
-            f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
-            f"{sample.total}` forecasts what to expect."
-        )
-    if sample.n_rare:
-        report.remarks.append(f"{sample.n_rare:,} other fields occur in fewer than half of the first records.")
-    if sample.defects:
-        report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")

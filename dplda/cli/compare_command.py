@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,8 @@ from dplda.model.topic_model import refuse_existing
 from dplda.text.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from dplda.budget import ComparisonLog, Ledger, Quote
-    from dplda.budget.comparisons import Cell, Comparison, Outcome
+    from dplda.budget import Ledger, Quote
+    from dplda.budget.comparisons import Comparison, Outcome
     from dplda.runs.grid import Grid
 
 _NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
@@ -46,7 +46,7 @@ _SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "al
 _MEASURES = ("error", "coherence", "diversity", "bound")
 
 
-def _listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+def _list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     """A parser of comma-separated values, each converted by `kind`."""
 
     def parse(value: str) -> list[Any]:
@@ -82,11 +82,11 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     is_flag=True,
     help="Declare CORPUS public: no budget is charged and coherence is measured. Never use this for private text.",
 )
-@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Where noise is added.")
-@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="How the noise is scaled.")
+@click.option("--placements", type=_list_of(str), default=_NOISY, metavar="A,B", help="Where noise is added.")
+@click.option("--calibrations", type=_list_of(str), default=SOUND, metavar="A,B", help="How the noise is scaled.")
 @click.option(
     "--epsilons",
-    type=_listed(float),
+    type=_list_of(float),
     default="0.5,1,2,4,8",
     metavar="E,E",
     help="Privacy budgets to compare, each for one run (nats).",
@@ -119,7 +119,7 @@ def compare(corpus: str | None, as_json: bool, quiet: bool, ledger_path: Path | 
     grid = _grid(corpus, options, ledger_path, quiet=as_json or quiet)
     ledger = open_ledger(ledger_path)
     with ledger.lock(grid.key(ledger)):
-        comparison, quote = _compared(grid, ledger, options, quiet=as_json or quiet)
+        comparison, quote = _continue(grid, ledger, options, quiet=as_json or quiet)
     if options["output"] is not None:
         _report(comparison, options["output"])
     if as_json:
@@ -187,34 +187,38 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
     )
 
 
-def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
-    """Begin or continue the comparison; returns its outcomes, and the quote of what was charged."""
-    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
+def _continue(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
+    """Begin or continue the comparison; return its outcomes, and the quote of what was charged."""
+    log, cells = None if options["fresh"] else ledger.comparison(grid.key(ledger)), grid.cells
     done = {} if log is None else log.outcomes()
-    left = [cell for cell in grid.cells if cell not in done]
+    left = [cell for cell in cells if cell not in done]
     quote = grid.quote(ledger, left)
     if log is not None:
-        _tell_resumed(grid, log, left)
+        say(f"Comparison {log.name}: {len(cells) - len(left)} of {len(cells)} cells were done already.", error=True)
+        again = [cell for cell in log.interrupted() if cell in left]
+        if again and grid.kind.charged:
+            say(
+                f"{len(again)} cell(s) were interrupted: what was charged stays charged, and they are run again.",
+                error=True,
+                style="yellow",
+            )
     if left:
         _tell_cost(grid, quote, len(left))
         if quote is not None and not options["yes"]:
             confirm("Spend it?", otherwise="add --yes to spend this. Nothing was spent.")
     log = log or grid.begin(ledger)
-    _run(grid, ledger, log, options["models"], quiet=quiet)
+    try:
+        with following_grid(quiet=quiet) as watcher:
+            grid.run(ledger, log, options["models"], watcher)
+    except BaseException:
+        done = log.outcomes()
+        finished = sum(cell in done for cell in cells)
+        say(f"{finished} of {len(cells)} cells are done; the same command continues with the next.", error=True)
+        raise
+    finally:
+        if grid.kind.charged:
+            private_notes(grid.corpus.notes)
     return grid.comparison(log), quote
-
-
-def _tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
-    """Say how much of the comparison is done, and whether interrupted cells are charged again."""
-    total = len(grid.cells)
-    say(f"Comparison {log.name}: {total - len(left)} of {total} cells were done already.", error=True)
-    again = [cell for cell in log.interrupted() if cell in left]
-    if again and grid.kind.charged:
-        say(
-            f"{len(again)} cell(s) were interrupted: what was charged stays charged, and they are run again.",
-            error=True,
-            style="yellow",
-        )
 
 
 def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
@@ -235,20 +239,6 @@ def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
             f"less); {quote.left:.1%} of it is left.",
             error=True,
         )
-
-
-def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet: bool) -> None:
-    try:
-        with following_grid(quiet=quiet) as watcher:
-            grid.run(ledger, log, models, watcher)
-    except BaseException:
-        done = log.outcomes()
-        finished = sum(cell in done for cell in grid.cells)
-        say(f"{finished} of {len(grid.cells)} cells are done; the same command continues with the next.", error=True)
-        raise
-    finally:
-        if grid.kind.charged:
-            private_notes(grid.corpus.notes)
 
 
 def _report(comparison: Comparison, path: Path) -> None:
@@ -291,7 +281,10 @@ def _show(comparison: Comparison, report: Path | None) -> None:
     rows = []
     for key, outcomes in by_method.items():
         ended = [outcome for outcome in outcomes if outcome.status == Status.DONE]
-        means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
+        means = []
+        for name in measures:
+            known = [value for outcome in ended if (value := getattr(outcome, name)) is not None]
+            means.append(f"{math.fsum(known) / len(known):.3f}" if known else "")
         rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
     table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)
     for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
@@ -299,8 +292,3 @@ def _show(comparison: Comparison, report: Path | None) -> None:
     if comparison.simulated:
         say("The noise was simulated: none of these models is private.", style="bold red")
     say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
-
-
-def _mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{math.fsum(known) / len(known):.3f}" if known else ""

@@ -120,16 +120,17 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
     coherence = record["coherence"]
     if coherence["high"] - coherence["low"] > _TOO_WIDE:
         say("Too little text for this epsilon to tell how coherent the topics are.", style="yellow")
-    say(f"Coherence: NPMI {_told(coherence)}, C_v {_told(record['c_v'])}, on average over the listed topics.")
-    say(f"Perplexity: {_told(record['perplexity'], 0)}, of half of a document's words given the other half.")
+    npmi, c_v = _with_interval(coherence), _with_interval(record["c_v"])
+    say(f"Coherence: NPMI {npmi}, C_v {c_v}, on average over the listed topics.")
+    say(f"Perplexity: {_with_interval(record['perplexity'], 0)}, of half of a document's words given the other half.")
     say(f"Topics predict a word {_percent(record['gain'])} better than word frequencies alone.")
     titles = topic_titles(model, _WORDS)
     ranked = sorted(record["topics"], key=lambda each: -each["value"])
-    rows = [(each["topic"], titles[each["topic"]], _told(each)) for each in ranked]
+    rows = [(each["topic"], titles[each["topic"]], _with_interval(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")
 
 
-def _told(number: dict[str, float], digits: int = 2) -> str:
+def _with_interval(number: dict[str, float], digits: int = 2) -> str:
     if number["low"] == number["high"]:
         return f"{number['value']:,.{digits}f}"
     return f"{number['value']:,.{digits}f} ({number['low']:,.{digits}f} to {number['high']:,.{digits}f})"

@@ -153,7 +153,7 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
     }
 
 
-def _left_out(model: TopicModel) -> str:
+def _about_frequent_words(model: TopicModel) -> str:
     """A sentence on the released words that were left out because they are frequent; empty without any."""
     frequent, limit = model.facts.frequent_words, model.facts.frequency_limit
     if not frequent or limit is None:
@@ -228,7 +228,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     show_topics(model)
     listed = (model.facts.vocabulary, model.facts.placement) == ("public", PLACEMENTS[0])
     kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
-    say(f"{len(model.vocabulary)} words{kept}.{_left_out(model)}")
+    say(f"{len(model.vocabulary)} words{kept}.{_about_frequent_words(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
     name = model.facts.dataset
     if name is not None:

@@ -68,7 +68,7 @@ def label(
     if file is not None:
         found = labels.from_file(file, len(model.topics))
     elif endpoint is not None and language_model is not None:
-        found = _asked(model, named_groups, labels.LabelServer(endpoint, language_model, timeout))
+        found = _ask_server(model, named_groups, labels.LabelServer(endpoint, language_model, timeout))
     else:
         found = labels.distinctive(model, named_groups)
     named = labels.labelled(model, found)
@@ -80,7 +80,9 @@ def label(
         show_topics(named)
 
 
-def _asked(model: TopicModel, groups: Sequence[tuple[int, ...]], server: LabelServer) -> dict[tuple[int, ...], Label]:
+def _ask_server(
+    model: TopicModel, groups: Sequence[tuple[int, ...]], server: LabelServer
+) -> dict[tuple[int, ...], Label]:
     """The server's label of each listed topic and of `groups`; distinctive words where the answer holds no name."""
     from dplda.model.labels import distinctive, words_of
 

@@ -1,7 +1,4 @@
-"""Commands on saved runs: `dplda runs` and `transform`.
-
-`dplda software`: the code and libraries that made a run, and whether the same are installed.
-"""
+"""Commands on saved runs: `dplda runs`, `transform`, and `software`, which tells by which code a run was made."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import numpy as np
 
 from dplda.base.software import described, differences, recorded
 from dplda.base.software import software as software_of
-from dplda.budget.events import Event, at_least
+from dplda.budget.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -35,7 +32,7 @@ from dplda.model.topic_model import refuse_existing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dplda.budget import RunRecord
+    from dplda.budget import PlannedEvent, RunRecord
 
 
 _NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
@@ -78,7 +75,7 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
         "dataset": record.dataset,
         "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
         "spent": f"epsilon {at_least(_spent(record))}, delta {record.delta:g}",
-        "private": _sound(record),
+        "private": "yes" if record.sound else "NO",
         "status": record.described,
         "model": record.model or "none",
         "software": "not recorded" if (made_by := recorded(record.parameters)) is None else described(made_by),
@@ -103,11 +100,7 @@ def _row(record: RunRecord) -> tuple[str, ...]:
         status += f", tables by {by}" if by else ", shares of all documents"
     elif record.parameters.get("kind"):
         status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
-    return record.id, record.dataset, asked, spent, delta, _sound(record), status
-
-
-def _sound(record: RunRecord) -> str:
-    return "yes" if record.sound else "NO"
+    return record.id, record.dataset, asked, spent, delta, "yes" if record.sound else "NO", status
 
 
 def _spent(record: RunRecord) -> float:
@@ -133,20 +126,19 @@ def _stages(record: RunRecord) -> list[tuple[object, ...]]:
     """Table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
     from dplda.budget.accountant import cost
 
+    def described(planned: PlannedEvent) -> tuple[str, str, str, str]:
+        event = planned.event
+        noise = "none" if event.noise_multiplier is None else f"multiplier {event.noise_multiplier:.4g}"
+        return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise, planned.status
+
     total = record.cost.mu_squared
-    bounded = 0 < total < math.inf
     rows: list[tuple[object, ...]] = []
-    for key, same in groupby(record.plan, key=lambda planned: (*_described(planned.event), planned.status)):
+    for key, same in groupby(record.plan, key=described):
         events = [planned.event for planned in same]
-        counted = bounded and events[0] in record.counted
+        counted = 0 < total < math.inf and events[0] in record.counted
         share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
         rows.append((*key, sum(event.count for event in events), share))
     return rows
-
-
-def _described(event: Event) -> tuple[str, str, str]:
-    noise = "none" if event.noise_multiplier is None else f"multiplier {event.noise_multiplier:.4g}"
-    return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise
 
 
 @click.command(cls=GroupedCommand)

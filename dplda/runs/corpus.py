@@ -328,11 +328,11 @@ def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
 def _stop_words(given: Collection[str | Path] | Path | None, language: str) -> tuple[str, ...]:
     """The distinct words of `given`, which may name lists of words, in lower case and sorted."""
     items = [ListName(given) if isinstance(given, str) else given] if isinstance(given, str | Path) else given or ()
-    words = [word for item in items for word in _listed(item, language)]
+    words = [word for item in items for word in _words_of_item(item, language)]
     return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
 
 
-def _listed(item: str | Path, language: str) -> Sequence[str]:
+def _words_of_item(item: str | Path, language: str) -> Sequence[str]:
     """The words of the list that `item` names; `item` itself if it is a word. Raises `InputError` for anything else."""
     if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
         return names(named[1] or language)

@@ -44,20 +44,24 @@ _PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals.
-
-    `coherence` (NPMI, C_v) is for `topics`, the numbers of the listed topics (`TopicModel.listed_topics`) of the run
-    `of`. `prediction` is the perplexity and the gain of all topics of that run. The gain tells how much better topics
-    predict a word than its frequency alone: it is the mean of log(p / r), in nats a token, where p is the probability
-    of a word under the topics and r its frequency. `privacy` is the guarantee of the query `run`.
-    """
+    """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals."""
 
     run: str
+    """The query."""
     of: str
+    """The run whose topics were evaluated."""
     topics: tuple[int, ...]
+    """The numbers of its listed topics (`TopicModel.listed_topics`)."""
     coherence: Coherence
+    """NPMI and C_v of these topics."""
     prediction: Prediction
+    """The perplexity and the gain of all topics of that run.
+
+    The gain tells how much better topics predict a word than its frequency alone: it is the mean of log(p / r), in nats
+    a token, where p is the probability of a word under the topics and r its frequency.
+    """
     privacy: PrivacyStatement
+    """The guarantee of the query."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON."""

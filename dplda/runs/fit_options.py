@@ -238,7 +238,7 @@ _SETTINGS = tuple(  # those that are settings of the same name
 )
 
 
-def described(names: Sequence[str] = tuple(OPTIONS)) -> str:
+def describe_options(names: Sequence[str] = tuple(OPTIONS)) -> str:
     """A list of options with their defaults, for documentation."""
     options = {name: OPTIONS[name] for name in names}
     texts = {name: (option.python or option.help).replace("CORPUS", "the corpus") for name, option in options.items()}
@@ -257,6 +257,6 @@ def taking_options(
     first, _ = inspect.signature(function).parameters.values()
     parameters = [first, *inspect.signature(options).parameters.values()]
     call.__signature__ = inspect.signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
-    call.__doc__ = f"{inspect.getdoc(function)}\n\n{described()}"
+    call.__doc__ = f"{inspect.getdoc(function)}\n\n{describe_options()}"
     call.__name__ = call.__qualname__ = name
     return cast(Callable[Concatenate[_Corpus, _Parameters], _Result], call)

@@ -22,7 +22,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
 from dplda.runs.fit_options import FitOptions, taking_options
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.series import find_place, numbered
+from dplda.runs.series import find_place, renumber_topics
 from dplda.runs.words import find_words, usable_seed_words, usable_words, warn_of_prior_words
 
 
@@ -114,7 +114,7 @@ def plan_topics(
         run.watch.start("model")
         words = learned.words or found.words.words
         if earlier is not None and not settings.continues_series:
-            learned = numbered(learned, words, earlier)
+            learned = renumber_topics(learned, words, earlier)
         result = TopicModel(
             topics=learned.topics,
             prevalence=learned.prevalence,

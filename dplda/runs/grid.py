@@ -1,14 +1,8 @@
-"""Quality of topics: coherence, diversity, and error against known topics.
-
-The measures are exact, so they are for public corpora only.
-
-
-Synthetic corpora with known topics, corpora declared public, and measures of models on them.
-
-A grid of runs on one corpus: fits and records every cell (one run); measures models of a public corpus.
+"""A grid of runs on one corpus, for `dplda compare`: runs and records every cell, and measures the models.
 
 Runs on a synthetic corpus (with known topics) or a public one draw simulated noise, are not recorded as runs and cost
-nothing. Runs on a private corpus draw exact noise and are charged, and nothing is measured.
+nothing; the quality of their topics is measured exactly. Runs on a private corpus draw exact noise and are charged, and
+nothing is measured.
 """
 
 from __future__ import annotations
@@ -221,26 +215,27 @@ class Watcher(Progress, Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
-    """Placements x calibrations x epsilons x repeats over `corpus`.
-
-    `common` contains the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
-    `dataset` owns the budget. `source` locates the documents and `facts` holds other public facts about them. `judge`
-    measures models of a synthetic or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
-    private.
-    """
+    """Placements x calibrations x epsilons x repeats over `corpus`."""
 
     corpus: Corpus
     dataset: str
+    """The dataset whose budget is charged."""
     placements: Sequence[str]
     calibrations: Sequence[str]
     epsilons: Sequence[float]
     repeats: int
     common: Mapping[str, Any]
+    """The parameters of `fit` that all cells share."""
     words: tuple[str, ...] | None = None
+    """The public vocabulary, if there is one."""
     source: str = ""
+    """Where the documents are, by which the ledger finds the comparison again."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Other public facts about the documents."""
     judge: Judge | None = None
+    """Measures models of a synthetic or public corpus. Without a judge the corpus is private."""
     seed: int = 0
+    """The seed of simulated noise, for a corpus with a judge."""
 
     def __post_init__(self) -> None:
         _REPEATS.check("repeats", self.repeats)
@@ -263,20 +258,18 @@ class Grid:
 
         A placement runs with the calibrations that it has. A placement without noise runs at the first epsilon only.
         """
+        common = dict(self.common)
+        common |= {"topics": common.pop("n_topics"), "words": self.words}
         runs: dict[tuple[str, str, float], Run[TopicModel]] = {}
         for placement in self.placements:
             epsilons = self.epsilons[:1] if placement == NO_NOISE else self.epsilons
-            offered = [calibration for calibration in self.calibrations if _exists(placement, calibration)]
+            offered = [calibration for calibration in self.calibrations if placement in registry.names(calibration)]
             for calibration in offered or self.calibrations:  # without any, the plan raises and names them
                 for epsilon in epsilons:
-                    runs[placement, calibration, epsilon] = self._plan(placement, calibration, epsilon)
+                    cell: dict[str, Any] = {"placement": placement, "calibration": calibration, "epsilon": epsilon}
+                    run = plan_topics(self.corpus, FitSettings.of(**cell, **common), self.dataset)
+                    runs[placement, calibration, epsilon] = run
         return runs
-
-    def _plan(self, placement: str, calibration: str, epsilon: float) -> Run[TopicModel]:
-        common = dict(self.common)
-        chosen = {"topics": common.pop("n_topics"), "words": self.words, "calibration": calibration}
-        settings = FitSettings.of(epsilon=epsilon, placement=placement, **chosen, **common)
-        return plan_topics(self.corpus, settings, self.dataset)
 
     @property
     def cells(self) -> list[Cell]:
@@ -386,14 +379,6 @@ class Grid:
             model=str((models / run).resolve()),
             **(self.judge.measure(model) if self.judge is not None else {}),
         )
-
-
-def _exists(placement: str, calibration: str) -> bool:
-    try:
-        registry.find(placement, calibration)
-    except InputError:
-        return False
-    return True
 
 
 def _noise_seed(seed: int, cell: Cell) -> int:

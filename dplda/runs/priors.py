@@ -16,7 +16,7 @@ import numpy as np
 
 from dplda.base.config import NO_NOISE
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.base.progress import NoProgress, Progress
+from dplda.base.progress import Progress
 from dplda.model import topic_model as model_files
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel
@@ -52,47 +52,34 @@ def public_prior(
             f"{2 * DOCUMENTS_PER_TOPIC}. Give more public text, or leave the prior out."
         )
     words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
-    name = _name(fingerprint(store, _KEY).code, words)
+    # The name is a hash of everything that decides the fit.
+    decided = [_VERSION, fingerprint(store, _KEY).code, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC]
+    name = hashlib.sha256(json.dumps(decided).encode()).hexdigest()[:32]
     folder = cache_root(cache) / "priors" / name
-    model = _kept(folder, name)
+    model = _load_kept(folder, name)
     if model is None:
-        model = _fitted(corpus, words, n_topics, progress or NoProgress())
-        model = replace(model, facts=replace(model.facts, prior_cache=name))
+        try:
+            fitted = fit(
+                corpus,
+                vocabulary=words,
+                n_topics=n_topics,
+                placement=NO_NOISE,
+                ledger=False,
+                simulate_seed=0,
+                progress=progress,
+            )
+        except UnsupportedByData:
+            raise InputError(
+                f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too "
+                "few words. Give more public text, or leave the prior out."
+            ) from None
+        model = replace(fitted, facts=replace(fitted.facts, prior_cache=name))
         _keep(model, folder)
     source = f"public corpus {corpus.name or 'without a name'}"
     return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
 
 
-def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress: Progress) -> TopicModel:
-    """Topics of the public `corpus` without noise."""
-    try:
-        return fit(
-            corpus,
-            vocabulary=words,
-            n_topics=n_topics,
-            placement=NO_NOISE,
-            ledger=False,
-            simulate_seed=0,
-            progress=progress,
-        )
-    except UnsupportedByData:
-        raise InputError(
-            f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too few "
-            "words. Give more public text, or leave the prior out."
-        ) from None
-
-
-def _name(documents: str, words: Sequence[str] | None) -> str:
-    """The name of a prior's folder: a hash of everything that decides the fit.
-
-    That is `documents` (the hash of all documents, `Fingerprint.code`), `words`, `_VERSION`, and the constants that
-    decide the number of topics.
-    """
-    text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _kept(folder: Path, name: str) -> TopicModel | None:
+def _load_kept(folder: Path, name: str) -> TopicModel | None:
     """The model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
     try:
         model = model_files.load(folder)

@@ -1,8 +1,7 @@
-"""Uniform variates that are the same on every machine, for generated text.
+"""Generated corpora, the same on every machine: reviews that mix eight known themes, and clinical notes.
 
-The sample corpus: generated reviews that mix eight known themes.
-
-Generated clinical notes: invented patients with eight kinds of complaints, for tutorials and tests.
+Nobody wrote this text, and it is about nobody. The notes are of invented patients with eight kinds of complaints, for
+tutorials and tests.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -193,8 +192,13 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
     facts = {"n_documents": n_documents, "n_themes": len(_THEMES), "seed": seed}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / _CORPUS_FILE).open("xb") as raw:
-            _write_documents(raw, n_documents, n_users, seed)
+        # Without file name and time in the gzip header, the bytes depend on the seed alone.
+        with (
+            (folder / _CORPUS_FILE).open("xb") as raw,
+            gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=raw, mtime=0) as packed,
+        ):
+            for record in sample_documents(n_documents, n_users, seed):
+                packed.write((json.dumps(record) + "\n").encode())
         (folder / THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
         note = _README.format(corpus=_CORPUS_FILE, themes=THEMES_FILE, **facts)
         (folder / _README_FILE).write_text(note, encoding="utf-8")
@@ -215,13 +219,6 @@ def _themes_json() -> str:
     return json.dumps(tables, indent=1) + "\n"
 
 
-def _write_documents(raw: BinaryIO, n_documents: int, n_users: int, seed: int) -> None:
-    # Without file name and time in the gzip header, the bytes depend on the seed alone.
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=raw, mtime=0) as packed:
-        for record in sample_documents(n_documents, n_users, seed):
-            packed.write((json.dumps(record) + "\n").encode())
-
-
 def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict[str, str]]:
     """The documents of the corpus in order: id, user, section, date and text.
 
@@ -230,6 +227,7 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
     """
     uniforms, facts = Uniforms(seed), Uniforms([seed, 1])
     words, matrix = _planted_themes()
+    themes, sections = list(_THEMES), list(_SECTIONS)
     users = uniforms.pick(1.0 / (np.arange(n_users) + 30.0), n_documents)
     low, high = _CONTENT
     sizes = low + np.floor(uniforms.draw(n_documents) * (high - low + 1)).astype(np.int64)
@@ -237,18 +235,17 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
     for number, (user, size, gamma) in enumerate(zip(users, sizes, gammas, strict=True)):
         content = [words[i] for i in uniforms.pick(gamma @ matrix, int(size))]
         text = " ".join(_sentences(content, uniforms))
-        section, day = _section_and_day(list(_THEMES)[int(np.argmax(gamma))], *facts.draw(4))
-        yield {"id": f"doc{number:06d}", "user": f"user{user:05d}", "section": section, "date": day, "text": text}
-
-
-def _section_and_day(theme: str, *uniforms: float) -> tuple[str, str]:
-    """The section and the date of a document on `theme`, from four uniform variates."""
-    stray, section, summery, day = uniforms
-    own = next(name for name, themes in _SECTIONS.items() if theme in themes)
-    names = list(_SECTIONS)
-    first, days = _SUMMER if theme == "travel" and summery < _IN_SUMMER else _YEAR
-    chosen = names[int(section * len(names))] if stray < _STRAY else own
-    return chosen, (first + timedelta(days=int(day * days))).isoformat()
+        theme = themes[int(np.argmax(gamma))]
+        stray, other, summery, day = facts.draw(4)
+        usual = next(section for section, its_themes in _SECTIONS.items() if theme in its_themes)
+        first, days = _SUMMER if theme == "travel" and summery < _IN_SUMMER else _YEAR
+        yield {
+            "id": f"doc{number:06d}",
+            "user": f"user{user:05d}",
+            "section": sections[int(other * len(sections))] if stray < _STRAY else usual,
+            "date": (first + timedelta(days=int(day * days))).isoformat(),
+            "text": text,
+        }
 
 
 def _sentences(content: list[str], uniforms: Uniforms) -> Iterator[str]:
@@ -364,12 +361,8 @@ _WARDS = {  # where most notes on an area are written
     "Cedar": ("injury", "wound"),
     "Elm": ("mood", "headache"),
 }
-_OWN, _SECOND, _REMARK, _NOTE_STRAY = (
-    0.7,
-    0.25,
-    0.5,
-    0.1,
-)  # shares: own area, slots of another, remarks, wards
+_OWN, _SECOND = 0.7, 0.25  # shares of notes on the patient's own area, and of phrases of another area
+_REMARK, _NOTE_STRAY = 0.5, 0.1  # shares of notes with a remark, and of notes from another ward
 _WINTER = 0.5  # share of the notes on breathing that are of January or February
 _NOTES = Range(low=1, high=1_000_000, unit="notes", integer=True)
 _FILE = "notes.csv"

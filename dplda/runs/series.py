@@ -1,7 +1,4 @@
-"""Finding the saved model of a run by its name in the ledger.
-
-Series: batches of the same kind of documents, fitted one after the other, each from the previous one.
-"""
+"""Saved models of the runs in a ledger, and series: batches of documents, each fitted from the previous one."""
 
 from __future__ import annotations
 
@@ -54,6 +51,7 @@ def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
 
 
 def _folder(run: RunRecord) -> Path:
+    """The folder of the model of `run`. Raises `InputError`, which says why, if there is none."""
     if not run.model:
         if run.result is not None:
             kind, of = run.parameters.get("kind"), run.parameters.get("of")
@@ -70,17 +68,22 @@ UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget,
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is recorded: in its `dataset`.
-
-    If the dataset is a series, `series` is its name, too, and `batch` is the batch that the run is on. The `prior` is
-    then by default what the previous batch released, and `earlier` is the model of the previous batch.
-    """
+    """Where a run is recorded, and what it continues from (see `find_place`)."""
 
     dataset: str
+    """The dataset that is charged."""
+
     series: str | None = None
+    """The same name, if the dataset is a series."""
+
     batch: str | None = None
+    """The batch of the series that the run is on."""
+
     prior: PriorTopics | None = None
+    """The topics from which the run may start; in a series, those of the previous batch if none are given."""
+
     earlier: TopicModel | None = None
+    """The model of the previous batch."""
 
     def topics(self, requested: int | Literal["auto"] | None) -> int | Literal["auto"]:
         """The number of topics of the run; `requested` is None without a request, which stands for the default.
@@ -113,8 +116,8 @@ def find_place(
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
     If `prior` is from a run of a series in the ledger, this run joins that series, unless `series` or `dataset` is
-    given. Raises `InputError` for arguments that contradict each other, and if this batch is private but the previous
-    batch is not private.
+    given. Raises `InputError` for arguments that contradict each other, if this batch is private but the previous
+    batch is not, and if the model of the previous batch is no longer there.
     """
     if series is None and dataset is None and prior is not None and ledger is not False:
         series = _series_of(prior, corpus, ledger)
@@ -127,7 +130,8 @@ def find_place(
     name = batch or corpus.name
     if name is None:
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
-    earlier = None if ledger is False else _last_batch(ledger, series, name)
+    previous = [] if ledger is False else before(ledger, series, name)
+    earlier = load_run(previous[-1]) if previous else None
     if earlier is not None:
         _check_read_alike(corpus, earlier)
     if earlier is not None and private and not earlier.privacy.sound:
@@ -252,16 +256,7 @@ def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
     return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 
 
-def _last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
-    """The model of the previous batch of `series`, from which `batch` continues; None if `batch` is the first.
-
-    Raises `InputError` if the model is no longer there.
-    """
-    runs = before(ledger, series, batch)
-    return load_run(runs[-1]) if runs else None
-
-
-def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:
+def renumber_topics(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:
     """Renumber the topics of `learned`: a topic that `earlier` also has gets its number in `earlier`.
 
     The topics of `learned` are over `words`. They are matched one to one with the largest sum of cosines, and a match

@@ -1,10 +1,7 @@
-"""Parsing of ``--by``, by which tables are grouped, and of the public lists of groups.
+"""`tabulate`: releases tables of topics by groups, one charged event for each table (docs/privacy.md, T10).
 
-How many values of a column would be in no group of a table.
-
-The answer is exact and not private: it is for the person who owns the documents. It names columns and no value.
-
-`tabulate`: charges one event for each table of topics by groups, and releases it (docs/privacy.md, T10).
+The module also parses by what tables are grouped (`groupings`), tells the owner of the documents, exactly and not
+privately, how many of them would be in no group (`misfits`), and finds released tables in the ledger.
 """
 
 from __future__ import annotations
@@ -39,150 +36,7 @@ from dplda.text.records import DOCUMENT, group_value
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """An attribute with its public groups; None if they are to be found privately."""
-
-    attribute: Attribute
-    groups: tuple[str, ...] | None
-
-
-def groupings(
-    by: str | Sequence[str],
-    public: Mapping[str, Sequence[object]],
-    dates: tuple[str | date | None, str | date | None] = (None, None),
-    zone: str = "UTC",
-) -> tuple[tuple[Grouping, ...], ...]:
-    """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
-
-    An empty `by` is one table of a single row, of all documents.
-
-    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
-    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
-    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
-    `InputError` for anything else.
-    """
-    by = [by] if isinstance(by, str) else by
-    if not all(isinstance(table, str) for table in by):
-        raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
-    first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
-    if (first is None) != (last is None) or (first is not None and last is not None and first > last):
-        raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
-    time_zone(zone)
-    tables = tuple(
-        tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
-    ) or ((),)
-    used = {each.attribute.column for table in tables for each in table}
-    unused = [column for column in public if column not in used]
-    if unused:
-        raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
-    if first is not None and not any(each.attribute.period for table in tables for each in table):
-        raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
-    return tables
-
-
-def _grouping(
-    text: str, public: Mapping[str, Sequence[object]], dates: tuple[date | None, date | None], zone: str
-) -> Grouping:
-    match = _PERIOD.fullmatch(text)
-    if match is None:
-        if not is_name(text) or "(" in text or ")" in text:
-            raise InputError("by must name columns, or periods of them such as month(date).")
-        return Grouping(Attribute(text), _listed(text, public[text]) if text in public else None)
-    period, column = match["period"].lower(), match["column"].strip()
-    if period == BOOLEAN:
-        return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
-    if period not in PERIODS:
-        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
-    attribute = Attribute(column, period, zone)
-    if column in public:
-        return Grouping(attribute, _listed(column, public[column]))
-    first, last = dates
-    return Grouping(attribute, None if first is None or last is None else _periods(period, first, last))
-
-
-def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
-    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise InputError(f"the groups of {column!r} must be a list of its values.")
-    if any(isinstance(value, bool) for value in values):
-        raise InputError(f"the groups of {column!r} are truth values: group by bool({column}), without a list.")
-    names = [group_value(value) for value in values]
-    for value, name in zip(values, names, strict=True):
-        if name is None or name == OTHER:
-            reserved = f" {OTHER!r} is the name of the row of all others." if name == OTHER else ""
-            raise InputError(f"{value!r} cannot be a group of {column!r}: use short, printable names.{reserved}")
-    if len(set(names)) < len(names):
-        raise InputError(f"the groups of {column!r} name one of them twice.")
-    return tuple(name for name in names if name is not None)
-
-
-def _day(name: str, value: str | date | None) -> date | None:
-    if isinstance(value, datetime):
-        return value.date()
-    try:
-        if value is None or isinstance(value, date):
-            return value
-        return date.fromisoformat(value)
-    except (ValueError, TypeError):
-        raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
-
-
-def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
-    """The periods from `first` to `last`, in order."""
-    days = (last - first).days
-    if days > _MOST_DAYS:
-        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
-    name = PERIODS[period]
-    return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))
-
-
 _MOST = 0.5  # share of misfits above which a table would say little
-
-
-@dataclass(frozen=True)
-class Misfits:
-    """Of `n` documents, the shares by reason of those that are in no group of the attribute `name`; exact."""
-
-    name: str
-    n: int
-    shares: dict[str, float]
-
-    @property
-    def most(self) -> bool:
-        """Whether most of the documents are in no group."""
-        return sum(self.shares.values()) > _MOST
-
-    def __str__(self) -> str:
-        told = ", ".join(f"{_percent(share)} {reason}" for reason, share in self.shares.items())
-        return f"Of the first {self.n:,} records, by {self.name}: {told}."
-
-
-def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
-    """The misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value."""
-    reasons = Counter(reason for value in values if (reason := _reason(grouping, value)))
-    shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    return Misfits(grouping.attribute.name, len(values), shares)
-
-
-def _reason(grouping: Grouping, value: str | None) -> str:
-    """Why `value` is in no group; empty if it is in one, or its group may be found privately."""
-    attribute = grouping.attribute
-    group = None if value is None else attribute.group(value)
-    if value is None:
-        return "have no value"
-    if group is None:
-        kind = "truth value" if attribute.period == BOOLEAN else "date in ISO 8601, such as 2024-03-31"
-        return f"hold no {kind}" if attribute.period else "hold a reserved name"
-    return "" if grouping.groups is None or group in grouping.groups else "are in none of the listed groups"
-
-
-def _percent(share: float) -> str:
-    """`share` as text; only all are 100 %, and none are 0 %."""
-    return "100 %" if share == 1 else f"{min(max(round(100 * share), 1), 99)} %"
-
-
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
 _MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
@@ -238,7 +92,13 @@ def plan_tables(
 
     Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
     """
-    _check_columns(corpus.group_columns, tables)
+    for column in dict.fromkeys(each.attribute.column for table in tables for each in table):
+        if column not in corpus.group_columns:
+            kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
+            raise InputError(
+                f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
+                f"import it with --group-field {column}."
+            )
     most_rows = MOST_CELLS // len(model.topics)
     for table in tables:
         if len({each.attribute.name for each in table}) < len(table):
@@ -265,10 +125,22 @@ def plan_tables(
         ]
         for rows in all_rows:
             _check_rows(len(rows), most_rows, UnsupportedByData)
-        released = [
-            _release(curator, model, rows, tuple(each.groups is None for each in table), sampling)
-            for table, rows in zip(tables, all_rows, strict=True)
-        ]
+        released = []
+        for table, rows in zip(tables, all_rows, strict=True):
+            curator.use_words(model.vocabulary, rows)
+            alpha = float(np.mean(model.alpha))
+            release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+            released.append(
+                ReleasedTable(
+                    by=tuple(axis.attribute.name for axis in rows.axes),
+                    groups=tuple(axis.names for axis in rows.axes),
+                    private=tuple(each.groups is None for each in table),
+                    totals=release.total[:, :-1],
+                    counts=release.total[:, -1] / COUNT_SHARE,
+                    std=release.std,
+                    sampling=sampling,
+                )
+            )
         return Tables(tables=tuple(released), **about)
 
     return plan_query(
@@ -292,31 +164,141 @@ def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> N
         raise error(f"A table would have {rows:,} rows, at most {most:,} are possible.")
 
 
-def _release(
-    curator: Curator, model: TopicModel, rows: TableRows, private: tuple[bool, ...], sampling: bool
-) -> ReleasedTable:
-    curator.use_words(model.vocabulary, rows)
-    alpha = float(np.mean(model.alpha))
-    release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
-    return ReleasedTable(
-        by=tuple(axis.attribute.name for axis in rows.axes),
-        groups=tuple(axis.names for axis in rows.axes),
-        private=private,
-        totals=release.total[:, :-1],
-        counts=release.total[:, -1] / COUNT_SHARE,
-        std=release.std,
-        sampling=sampling,
-    )
+@dataclass(frozen=True)
+class Grouping:
+    """An attribute with its public groups; None if they are to be found privately."""
+
+    attribute: Attribute
+    groups: tuple[str, ...] | None
 
 
-def _check_columns(columns: Sequence[str], tables: Sequence[Sequence[Grouping]]) -> None:
-    missing = [each.attribute.column for table in tables for each in table if each.attribute.column not in columns]
-    if missing:
-        kept = f" It keeps {', '.join(columns)}." if columns else ""
-        raise InputError(
-            f"The corpus was read without column {missing[0]!r}.{kept} Read it with group_fields=[{missing[0]!r}], or "
-            f"import it with --group-field {missing[0]}."
-        )
+def groupings(
+    by: str | Sequence[str],
+    public: Mapping[str, Sequence[object]],
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    zone: str = "UTC",
+) -> tuple[tuple[Grouping, ...], ...]:
+    """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
+
+    An empty `by` is one table of a single row, of all documents.
+
+    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
+    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
+    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
+    `InputError` for anything else.
+    """
+    by = [by] if isinstance(by, str) else by
+    if not all(isinstance(table, str) for table in by):
+        raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
+    first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
+    if (first is None) != (last is None) or (first is not None and last is not None and first > last):
+        raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
+    time_zone(zone)
+    tables = tuple(
+        tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
+    ) or ((),)
+    used = {each.attribute.column for table in tables for each in table}
+    unused = [column for column in public if column not in used]
+    if unused:
+        raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
+    if first is not None and not any(each.attribute.period for table in tables for each in table):
+        raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
+    return tables
+
+
+def _grouping(
+    text: str, public: Mapping[str, Sequence[object]], dates: tuple[date | None, date | None], zone: str
+) -> Grouping:
+    match = _PERIOD.fullmatch(text)
+    if match is None:
+        if not is_name(text) or "(" in text or ")" in text:
+            raise InputError("by must name columns, or periods of them such as month(date).")
+        return Grouping(Attribute(text), _group_names(text, public[text]) if text in public else None)
+    period, column = match["period"].lower(), match["column"].strip()
+    if period == BOOLEAN:
+        return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
+    if period not in PERIODS:
+        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
+    attribute = Attribute(column, period, zone)
+    if column in public:
+        return Grouping(attribute, _group_names(column, public[column]))
+    first, last = dates
+    return Grouping(attribute, None if first is None or last is None else _periods(period, first, last))
+
+
+def _group_names(column: str, values: Sequence[object]) -> tuple[str, ...]:
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise InputError(f"the groups of {column!r} must be a list of its values.")
+    if any(isinstance(value, bool) for value in values):
+        raise InputError(f"the groups of {column!r} are truth values: group by bool({column}), without a list.")
+    names = [group_value(value) for value in values]
+    for value, name in zip(values, names, strict=True):
+        if name is None or name == OTHER:
+            reserved = f" {OTHER!r} is the name of the row of all others." if name == OTHER else ""
+            raise InputError(f"{value!r} cannot be a group of {column!r}: use short, printable names.{reserved}")
+    if len(set(names)) < len(names):
+        raise InputError(f"the groups of {column!r} name one of them twice.")
+    return tuple(name for name in names if name is not None)
+
+
+def _day(name: str, value: str | date | None) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    try:
+        if value is None or isinstance(value, date):
+            return value
+        return date.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
+
+
+def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
+    """The periods from `first` to `last`, in order."""
+    days = (last - first).days
+    if days > _MOST_DAYS:
+        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
+    name = PERIODS[period]
+    return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """Of `n` documents, the shares by reason of those that are in no group of the attribute `name`; exact."""
+
+    name: str
+    n: int
+    shares: dict[str, float]
+
+    @property
+    def most(self) -> bool:
+        """Whether most of the documents are in no group."""
+        return sum(self.shares.values()) > _MOST
+
+    def __str__(self) -> str:
+        # Only all are 100 %, and none are 0 %.
+        percents = {reason: 100 if n == 1 else min(max(round(100 * n), 1), 99) for reason, n in self.shares.items()}
+        listed = ", ".join(f"{percent} % {reason}" for reason, percent in percents.items())
+        return f"Of the first {self.n:,} records, by {self.name}: {listed}."
+
+
+def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
+    """The misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
+
+    Where groups are found privately, any value may be in one.
+    """
+    attribute, groups = grouping.attribute, grouping.groups
+    kind = "truth value" if attribute.period == BOOLEAN else "date in ISO 8601, such as 2024-03-31"
+    reasons = Counter[str]()
+    for value in values:
+        group = None if value is None else attribute.group(value)
+        if value is None:
+            reasons["have no value"] += 1
+        elif group is None:
+            reasons[f"hold no {kind}" if attribute.period else "hold a reserved name"] += 1
+        elif groups is not None and group not in groups:
+            reasons["are in none of the listed groups"] += 1
+    shares = {reason: n / len(values) for reason, n in reasons.most_common()}
+    return Misfits(attribute.name, len(values), shares)
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

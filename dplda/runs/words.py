@@ -38,7 +38,7 @@ def usable_words(tokenization: Tokenization | None, listed: Sequence[str], neede
 
     Warns of the others, and raises `InputError` if fewer than `needed` are left.
     """
-    matched = _matched(tokenization, listed)
+    matched = _match(tokenization, listed)
     if matched is None:
         return tuple(listed)
     found = _describe(matched, "words of the word list")
@@ -60,7 +60,7 @@ def usable_seed_words(
     """
     usable = dict[str, tuple[str, ...]]()
     for topic, words in seed_words.items():
-        matched = _matched(tokenization, words)
+        matched = _match(tokenization, words)
         usable[topic] = tuple(words) if matched is None else matched.words
         if matched is None or not matched.reasons:
             continue
@@ -73,12 +73,12 @@ def usable_seed_words(
 
 def warn_of_prior_words(tokenization: Tokenization | None, prior: PriorTopics) -> None:
     """Warn if documents cannot contain many of the words of `prior`."""
-    matched = _matched(tokenization, prior.words)
+    matched = _match(tokenization, prior.words)
     if matched is not None and len(matched.found) < _MOST_OF_PRIOR * len(prior.words):
         _warn(f"{_describe(matched, 'words of the prior')} Was the text of the prior read with other settings?")
 
 
-def _matched(tokenization: Tokenization | None, words: Sequence[str]) -> ListedWords | None:
+def _match(tokenization: Tokenization | None, words: Sequence[str]) -> ListedWords | None:
     """Which of `words` the tokenizer finds; None if that is unknown, or if a store's tokenizer is not installed."""
     try:
         return None if tokenization is None else match_words(words, tokenization)

@@ -15,7 +15,7 @@ from dplda.model.prior_topics import PriorTopics
 from dplda.model.run_facts import RunFacts
 from dplda.runs.corpus import synthetic
 from dplda.runs.estimator import PrivateLDA
-from dplda.runs.series import batches, numbered
+from dplda.runs.series import batches, renumber_topics
 
 COUNTS, PLANTED, _ = synthetic(3000, 200, 4, mean_length=60, seed=4)
 WORDS = [f"w{i}" for i in range(200)]
@@ -147,7 +147,7 @@ def test_a_topic_that_is_like_none_gets_a_number_that_is_left():
     )
     facts = {"verdicts": ["clear", "weak", "noise"]}
     learned = Learned(eye[[3, 2, 0]], np.array([0.5, 0.3, 0.2]), 100.0, facts)
-    found = numbered(learned, ("a", "b", "c", "d"), earlier)
+    found = renumber_topics(learned, ("a", "b", "c", "d"), earlier)
     assert found.topics.tolist() == eye[[0, 3, 2]].tolist()
     assert found.prevalence.tolist() == [0.2, 0.5, 0.3]
     assert (found.facts["verdicts"], found.facts["new_topics"]) == (["noise", "clear", "weak"], [1])
