@@ -81,7 +81,7 @@ def test_none_is_the_default_of_every_option(path: Path) -> None:
 def test_a_corpus_whose_unit_was_changed_does_not_open() -> None:
     corpus = Corpus.from_counts(np.eye(3, dtype=int), list("abc"), units=["ann", "bea", "cid"], unit="customer")
     corpus.unit = "document"
-    with pytest.raises(InputError, match="with the unit 'document', but its store was made with the unit 'customer'"):
+    with pytest.raises(InputError, match=r"'document'.*'customer'"):
         corpus.open()
 
 
@@ -208,7 +208,7 @@ def test_a_store_of_one_tokenizer_is_not_taken_for_that_of_another(path: Path, c
 
 
 def test_a_tokenizer_that_cannot_do_the_language_is_refused_before_anything_is_read(path: Path, cache: Path) -> None:
-    with pytest.raises(InputError, match="tokenizer 'fast' cannot find the words of language 'zh'"):
+    with pytest.raises(InputError, match=r"'fast'.*'zh'"):
         read_corpus(path, language="zh", tokenizer="fast")
     with pytest.raises(InputError, match="tokenizer must be one of fast, spacy"):
         read_corpus(path, tokenizer="quick")
@@ -256,7 +256,7 @@ def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: P
     with pytest.raises(InputError, match="stopwords must be words"):
         read_corpus(path, stopwords=[1])  # type: ignore[list-item]
     read_corpus(path).write(tmp_path / "store")
-    with pytest.raises(InputError, match=r"stopwords works on text, and .* is a prepared store: import .* with it"):
+    with pytest.raises(InputError, match=r"stopwords.*prepared store"):
         read_corpus(tmp_path / "store", stopwords=["a"])
     (tmp_path / "c.ldac").write_text("1 0:1\n")
     with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):

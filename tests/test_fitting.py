@@ -412,14 +412,14 @@ def test_a_run_without_a_model_and_a_model_that_moved_are_told_in_one_line(plant
     monkeypatch.chdir(tmp_path)
     ledger.grant("planted", 90.0, 1e-3)
     run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger).facts.run
-    with pytest.raises(InputError, match=f"Run {run} has no saved model .it was fitted without `out` or `models`"):
+    with pytest.raises(InputError, match=f"{run}.*`out` or `models`"):
         dplda.load(run, ledger=ledger)
     run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out="here").facts.run
     (tmp_path / "here").rename(tmp_path / "there")
     with pytest.raises(InputError, match=r"is no longer in .*here\. If you moved it"):
         dplda.load(run, ledger=ledger)
     monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "none.db"))
-    with pytest.raises(InputError, match="'nobody' is not a model folder, and there is no ledger"):
+    with pytest.raises(InputError, match=r"'nobody'.*no ledger"):
         dplda.load("nobody")
     assert not (tmp_path / "none.db").exists()
 

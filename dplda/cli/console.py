@@ -125,64 +125,45 @@ class _TimeLeft(bars.TimeRemainingColumn):
         return Text.assemble(super().render(task), " left") if known else Text("")
 
 
-class _Stage:
-    """The bar of one stage: what was done, its share of the whole if that is known, and the time left."""
-
-    def __init__(self, display: bars.Progress, text: str, stage: str, total: int | None) -> None:
-        self._display, self.name, self._total, self._done = display, stage, total, 0
-        self._unit = _AMOUNTS.get(stage, "units")
-        self.task = display.add_task(clean(text), total=total, amount="")
-
-    def advance(self, amount: int = 1) -> None:
-        """Report `amount` more units of finished work."""
-        self._done += amount
-        if not self._done:
-            return
-        of = f" of {self._total:,}" if self._total else ""
-        self._display.update(self.task, amount=f"{self._done:,}{of} {self._unit}")
-        if self._total:
-            self._display.update(self.task, completed=self._done)
-
-    def estimate(self, share: float) -> None:
-        """Report the finished share of a stage whose total is unknown."""
-        if not self._total:
-            self._display.update(self.task, total=1.0, completed=share)
-
-    def end(self) -> None:
-        """Fill the bar and stop its clock."""
-        self._display.update(self.task, total=1.0, completed=1.0)
-        self._display.stop_task(self.task)
-
-
 class _Bars:
     """A progress bar for the current stage; finished stages stay above it with their times."""
 
     def __init__(self, display: bars.Progress) -> None:
         self._display = display
-        self._stage: _Stage | None = None
+        self._cell = ""  # the cell of a comparison, whose finished stages do not stay
+        self._task: bars.TaskID | None = None
+        self._stage, self._total, self._done = "", 0, 0
 
     def start(self, stage: str, total: int | None = None) -> None:
         """Begin `stage`, of `total` units of work if known; ends the previous stage, or replaces one of this name."""
-        if self._stage is not None and self._stage.name == stage:
-            self._display.remove_task(self._stage.task)
+        if self._task is not None and (self._cell or stage == self._stage):
+            self._display.remove_task(self._task)
         else:
             self.end()
-        self._stage = _Stage(self._display, stage, stage, total)
+        self._stage, self._total, self._done = stage, total or 0, 0
+        text = f"{self._cell}: {stage}" if self._cell else stage
+        self._task = self._display.add_task(clean(text), total=total, amount="")
 
     def advance(self, amount: int = 1) -> None:
         """Report `amount` more units of finished work."""
-        if self._stage is not None:
-            self._stage.advance(amount)
+        self._done += amount
+        if self._task is None or not self._done:
+            return
+        of = f" of {self._total:,}" if self._total else ""
+        self._display.update(self._task, amount=f"{self._done:,}{of} {_AMOUNTS.get(self._stage, 'units')}")
+        if self._total:
+            self._display.update(self._task, completed=self._done)
 
     def estimate(self, share: float) -> None:
-        """Report that about this share of the stage is finished."""
-        if self._stage is not None:
-            self._stage.estimate(share)
+        """Report that about this share of the stage is finished; for a stage whose total is unknown."""
+        if self._task is not None and not self._total:
+            self._display.update(self._task, total=1.0, completed=share)
 
     def end(self) -> None:
         """Fill the bar of the current stage and stop its clock."""
-        if self._stage is not None:
-            self._stage.end()
+        if self._task is not None:
+            self._display.update(self._task, total=1.0, completed=1.0)
+            self._display.stop_task(self._task)
 
 
 class _Lines(NoProgress):
@@ -198,35 +179,17 @@ class _Lines(NoProgress):
         self._stage = stage
 
 
-class _GridBars:
+class _GridBars(_Bars):
     """One bar for the cells of a comparison, and one for the current stage of the current cell."""
 
     def __init__(self, display: bars.Progress) -> None:
-        self._display = display
         self._cells = display.add_task("cells", total=None, amount="")
-        self._stage: _Stage | None = None
-        self._cell = ""
+        super().__init__(display)
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Begin `cell`, the `number`-th of `total`."""
         self._cell = str(cell)
         self._display.update(self._cells, total=total, completed=number - 1)
-
-    def start(self, stage: str, total: int | None = None) -> None:
-        """Begin `stage`, of `total` units of work if known; ends the previous stage."""
-        if self._stage is not None:
-            self._display.remove_task(self._stage.task)
-        self._stage = _Stage(self._display, f"{self._cell}: {stage}", stage, total)
-
-    def advance(self, amount: int = 1) -> None:
-        """Report `amount` more units of finished work."""
-        if self._stage is not None:
-            self._stage.advance(amount)
-
-    def estimate(self, share: float) -> None:
-        """Report that about this share of the stage is finished."""
-        if self._stage is not None:
-            self._stage.estimate(share)
 
 
 class _GridSilent(NoProgress):

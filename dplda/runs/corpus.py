@@ -262,12 +262,20 @@ class Corpus:
     @property
     def notes(self) -> list[str]:
         """Local diagnostics (exact, not private, not for publication); empty before `open`."""
-        left_out = (
-            f"{self._left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier "
-            "row or of another batch."
-        )
-        described = [] if self._store is None else _describe(self._store)
-        return described + ([left_out] if self._left_out else [])
+        if self._store is None:
+            return []
+        defects = self._store.defects
+        absent = sum(count for name, count in defects.items() if name != Defect.NO_WORDS.name)
+        lines = [f"{self._store.n_documents + absent:,} documents read."]
+        for defect in Defect:
+            if count := defects.get(defect.name, 0):
+                lines.append(f"{count:,} contribute nothing: {defect.value}.")
+        if self._left_out:
+            lines.append(
+                f"{self._left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier row "
+                "or of another batch."
+            )
+        return lines
 
 
 def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
@@ -321,15 +329,13 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
 
 
 def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
+    """How text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
     language = reading.get("language") or Tokenization.language
-    return _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"), language)})
-
-
-def _stop_words(given: Collection[str | Path] | Path | None, language: str) -> tuple[str, ...]:
-    """The distinct words of `given`, which may name lists of words, in lower case and sorted."""
-    items = [ListName(given) if isinstance(given, str) else given] if isinstance(given, str | Path) else given or ()
+    given: Collection[str | Path] | str | Path | None = reading.get("stopwords")
+    items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
     words = [word for item in items for word in _words_of_item(item, language)]
-    return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+    stopwords = tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+    return _choose(Tokenization, {**reading, "stopwords": stopwords})
 
 
 def _words_of_item(item: str | Path, language: str) -> Sequence[str]:
@@ -370,17 +376,6 @@ def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
     names = {field.name for field in fields(kind)}
     chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
     return kind(**chosen)
-
-
-def _describe(store: CountStore) -> list[str]:
-    """Lines of text: how many documents were read, and how many contribute nothing, by reason (exact, not private)."""
-    absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
-    lines = [f"{store.n_documents + absent:,} documents read."]
-    for defect in Defect:
-        count = store.defects.get(defect.name, 0)
-        if count:
-            lines.append(f"{count:,} contribute nothing: {defect.value}.")
-    return lines
 
 
 def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:

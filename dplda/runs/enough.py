@@ -64,6 +64,15 @@ def require_documents(
         scaled = scale_events(events, settings, epsilon)
         return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
 
+    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
+    limit = settings.vocabulary.max_document_frequency
+    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
+    purpose = f"choose the words{limited} for {topics} privately"
+    if of_prior:
+        purpose = "tell whether they are about the topics of the prior"
+    elif words_known:
+        purpose = "learn topics from them"
+
     counted = "documents" if unit == "document" else f"different values of {unit}"
     budget = find_least(by_budget, RANGES["epsilon"])
     number = find_least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS)
@@ -80,7 +89,7 @@ def require_documents(
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted}{listed} (noisy, standard deviation "
         f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
-        f"{_purpose(settings, of_prior=of_prior)}. Any one of these may be enough: "
+        f"{purpose}. Any one of these may be enough: "
         f"{'; '.join(way for way, helps in ways.items() if helps)}."
     )
 
@@ -93,18 +102,6 @@ def _most(documents: float, events: Sequence[Event]) -> int:
 def _size_std(events: Sequence[Event]) -> float:
     (size,) = (event for event in events if event.stage == Stage.SIZE)
     return size.noise_multiplier or 0.0
-
-
-def _purpose(settings: FitSettings, *, of_prior: bool) -> str:
-    """What a run cannot do with too few documents."""
-    if of_prior:
-        return "tell whether they are about the topics of the prior"
-    if settings.vocabulary.words is not None:
-        return "learn topics from them"
-    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
-    limit = settings.vocabulary.max_document_frequency
-    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
-    return f"choose the words{limited} for {topics} privately"
 
 
 def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:

@@ -73,14 +73,12 @@ SPREADS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class ReferenceCorpus:
-    """A kind of corpus: its name, an example, and its `eigenvalue`.
-
-    `eigenvalue` is the first eigenvalue of the corpus's scaled second moment orthogonal to the mean direction.
-    """
+    """A kind of corpus."""
 
     name: str
     example: str
     eigenvalue: float
+    """The first eigenvalue of its scaled second moment, orthogonal to the mean direction."""
 
     def eigenvalues(self, count: int) -> np.ndarray:
         """The first `count` eigenvalues orthogonal to the mean direction without noise, (count,), descending."""
@@ -98,30 +96,34 @@ _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's n
 
 @dataclass(frozen=True)
 class StageForecast:
-    """A stage's noise `multiplier`, and its `noise` and typical `signal` in the same unit."""
+    """The noise and the typical signal of a stage, in the same unit."""
 
     name: str
     multiplier: float
+    """The noise multiplier."""
     noise: float
     signal: float
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The expected result of a fit: its number of `words`, eigenvalues above noise (`supported`), and `stages`.
+    """The expected result of a fit.
 
-    `eigenvalues` are of the second moment without noise, descending. With too few words for the topics, a fit would
-    stop after the vocabulary; then no topic is supported and no other stage is listed. The refinement scales words by
-    their frequency to the power -`word_power`. With `from_pairs`, a fit learns from pairs of words, but its topics are
-    forecast as for a fit from moments.
+    With too few words for the topics, a fit would stop after the vocabulary; then no topic is supported and no later
+    stage is listed.
     """
 
     words: int
+    """The number of modelled words."""
     supported: int
+    """The number of eigenvalues above the noise."""
     stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
+    """Those of the second moment without noise, descending."""
     word_power: float = 0.0
+    """The refinement scales words by their frequency to the power -`word_power`."""
     from_pairs: bool = False
+    """Whether a fit learns from pairs of words; its topics are forecast as for a fit from moments all the same."""
 
 
 @dataclass(frozen=True)
@@ -201,19 +203,18 @@ class _Noise:
 
 @dataclass(frozen=True)
 class _Text:
-    """The scaled words of typical documents.
-
-    `proportions` (n_words,) are the words' frequencies with sum 1, `held` is the number of distinct words per document
-    and `length` the effective length of a document. `mean` is the squared norm of the mean of h and `flat` the mean
-    over words of the squared scaling times the proportion; both are 1 if the frequencies that scale the words carry no
-    noise.
-    """
+    """The scaled words of typical documents."""
 
     proportions: np.ndarray
+    """The words' frequencies with sum 1, (n_words,)."""
     held: float
+    """The number of distinct words of a document."""
     length: float
+    """The effective length of a document."""
     mean: float
+    """The squared norm of the mean of h; 1 if the frequencies that scale the words carry no noise."""
     flat: float
+    """The mean over words of the squared scaling times the proportion; also 1 without noise."""
 
     @classmethod
     def of(cls, words: WordFrequencies) -> _Text:
@@ -228,7 +229,7 @@ class _Text:
 def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
     """The forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
     settings = inputs.settings
-    multipliers = _multipliers(events)
+    multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
     noise = _Noise(inputs.documents, multipliers, settings.privacy.adjacency == "replace")
     words, vocabulary, pairs = _words(noise, inputs, sum(event.delta for event in events))
     size = StageForecast(Stage.SIZE, multipliers[Stage.SIZE], noise.deviation(Stage.SIZE, 1.0), float(inputs.documents))
@@ -236,23 +237,26 @@ def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequenc
     if d < (settings.model.least_words if inputs.public_vocabulary else chosen_words_needed(settings)):
         return Forecast(d, 0, (size, vocabulary))
     text = _Text.of(words)
-    mean_noise = _mean_noise(noise, text, d)
+    median = math.sqrt(d * text.flat / text.length)
+    mean_noise = noise.of_mean(Stage.MEAN, median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
     true = text.flat * kind.eigenvalues(min(d - 1, inputs.most_topics + default.OVERSAMPLING))
-    std, captured = _captured(noise, text, d, true)
+    std, captured = _capture(noise, text, d, true)
     core_std = _core_noise(noise, text, captured, _core_quantile(np.sqrt(true * captured), std, d, inputs.most_topics))
     level = noise_level(core_std, len(captured) + 1)
     whole = text.mean + mean_noise**2
     values = np.sort([text.mean**2 / whole - coefficients(settings.model.alpha0)[0] * whole, *captured])[::-1]
-    supported = _counted(values, core_std)
+    supported = _count_supported(values, core_std)
     k = max(supported, 1) if settings.model.topics == "auto" else int(settings.model.topics)
     k = min(k, inputs.most_topics)
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
     power = default.word_power(inputs.documents, k, settings)
+    # The eigenvalue of the whitened tensor of k equal topics (docs/privacy.md, section 0).
+    whitened = 2 * math.sqrt(k * (settings.model.alpha0 + 1)) / (settings.model.alpha0 + 2)
     compared = {
         Stage.MEAN: (mean_noise, math.sqrt(text.mean)),
         Stage.SUBSPACE: (std * (math.sqrt(d) + math.sqrt(len(true))), last),
         Stage.CORE: (level, float(values[k - 1])),
-        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.model.alpha0)),
+        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), whitened),
         Stage.REFINE: _refinement(noise, text, k, power),
     }
     stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
@@ -291,12 +295,7 @@ def units_needed(statement: PrivacyStatement) -> float | None:
     return votes_needed(event.noise_multiplier, event.delta, statement.adjacency) / VOTE
 
 
-def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
-    median = math.sqrt(d * text.flat / text.length)
-    return noise.of_mean(Stage.MEAN, median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
-
-
-def _captured(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:
+def _capture(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the noise per coordinate in the last round of the subspace stage, and the captured eigenvalues (p,).
 
     `true` (p,) are the eigenvalues without noise.
@@ -334,7 +333,7 @@ def _core_noise(noise: _Noise, text: _Text, captured: np.ndarray, quantile: floa
     return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
 
 
-def _counted(values: np.ndarray, std: float) -> int:
+def _count_supported(values: np.ndarray, std: float) -> int:
     """The mean number of eigenvalues above the noise level in a core with eigenvalues `values` (p,) plus noise."""
     seen = np.linalg.eigvalsh(np.diag(values) + std * _symmetric_noise(len(values)))
     return round(float((seen > noise_level(std, len(values))).sum(axis=1).mean()))
@@ -360,11 +359,6 @@ def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) 
     return _CUBIC * math.sqrt(len(values)) * noise.of_mean(Stage.TENSOR, median, quantile, SIGNED)
 
 
-def _whitened(k: int, alpha0: float) -> float:
-    """Eigenvalue of the whitened tensor of k equal topics (docs/privacy.md, section 0)."""
-    return 2 * math.sqrt(k * (alpha0 + 1)) / (alpha0 + 2)
-
-
 def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float, float]:
     """Return the noise, in one round, of the count of a word near the top of one of k equal topics, and the mean count.
 
@@ -375,10 +369,6 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     std, mass = noise.clipped(Stage.REFINE, median, default.REFINE_QUANTILE, NONNEGATIVE)
     top = (TOP_WORD / k + 1e-5) ** -power / scale.mean()
     return float(std / top), TOP_WORD * mass * text.held / k
-
-
-def _multipliers(events: Sequence[Event]) -> dict[str, float]:
-    return {event.stage: event.noise_multiplier or 0.0 for event in events}
 
 
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:

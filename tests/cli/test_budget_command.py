@@ -86,7 +86,7 @@ def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:
     Ledger().reserve(dataset="fresh", events=[Event(stage="core", noise_multiplier=2.0)], **asked)
     shown = " ".join(dplda("budget", "show", "fresh").out.split())
     assert "those listed before the first output: epsilon 4 at delta 3e-06" in shown
-    assert "tell others the largest listed total from the beginning: epsilon 4 at delta 1e-06 holds" in shown
+    assert "epsilon 4 at delta 1e-06 holds" in shown
 
 
 @pytest.mark.parametrize("wrong", [["--epsilon", 2, "--delta", 1e-6, "--then", 1], ["--unbounded", "--then", 1]])
@@ -150,7 +150,7 @@ def test_every_command_ends_with_2_and_one_line_for_an_older_copy(dplda, older: 
 def test_verify_tells_what_the_witness_knows(dplda, saved: str, witness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = dplda("budget", "verify", "--json").json
     assert record["witness"] == {"place": str(witness), "length": record["length"]}
-    assert f"Its witness in {witness} knows of {record['length']} of them." in dplda("budget", "verify").out
+    assert f"{witness} knows of {record['length']} of them" in dplda("budget", "verify").out
     monkeypatch.setenv("DPLDA_WITNESS", "off")
     assert "Its witness is off" in dplda("budget", "verify").out
     monkeypatch.setenv("DPLDA_WITNESS", str(saved and witness.parent))

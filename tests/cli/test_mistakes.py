@@ -149,7 +149,7 @@ def test_german_read_as_english_ends_when_the_chosen_words_show_it(dplda, tmp_pa
     asked = ("fit", tmp_path / "deutsch.jsonl", "--ledger", tmp_path / "ledger.db", "--topics", 4)
     answer = dplda(*asked, "--out", tmp_path / "model")
     assert answer.status == 4
-    assert "stop words of language 'de', and the documents were read as 'en'" in answer.err
+    assert "language 'de', and the documents were read as 'en'" in answer.err
     (run,) = _runs(tmp_path)
     assert cost([p.event for p in run.plan if p.charged]).mu_squared / cost(run.events).mu_squared < 0.15
     assert dplda(*asked, "--out", tmp_path / "model", "--language", "de").status == 0

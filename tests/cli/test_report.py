@@ -80,7 +80,7 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
         fit = dplda("fit", "s/sample.jsonl.gz", "--dataset", name, "--topics", 2, "--epsilon", 2, *words)
         assert fit.status == 0, fit.err
     shown = " ".join(dplda("budget", "show", "b").out.split())
-    assert "the guarantee is the largest grant of the names that share documents" in shown
+    assert "the largest grant of the names that share documents" in shown
     assert "of those in force before the first output: epsilon 10" in shown
     assert "a report states what is recorded under this name alone (epsilon 5 at delta 1e-05)" in shown
     reported = dplda("report", "b", "-o", "b.html")

@@ -177,7 +177,7 @@ def test_a_column_that_fits_no_group_is_asked_about_before_it_is_charged(
     refused = dplda(*asked)
     assert (refused.status, refused.out) == (2, "")
     assert told in refused.err
-    assert "without a terminal: pass --yes to tabulate all the same, or name another column or list." in refused.err
+    assert "without a terminal: pass --yes" in refused.err
     assert "SECRETGROUP" not in refused.err
     dry = dplda(*asked, "--dry-run", "--json")
     assert dry.status == 2
@@ -212,7 +212,7 @@ def test_standard_input_is_not_looked_at_before(dplda, tickets, fitted, monkeypa
         monkeypatch.setattr("sys.stdin", file)
         answer = dplda("tabulate", fitted, "-", *asked)
     assert answer.status == 0, answer.err
-    assert "Standard input is read once: the columns of --by are not looked at before." in answer.err
+    assert "the columns of --by are not looked at" in answer.err
 
 
 def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
