@@ -1,7 +1,6 @@
 """The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
 
-To add an option, add a field to `FitOptions`, the code that uses it, and a row to docs/commands.md. A setting with a
-range has it in `dplda.base.config.RANGES`.
+To add an option, add a field to `FitOptions`, the code that uses it, and a row to docs/commands.md.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ from dplda.base.config import (
     DEVICES,
     ENGINES,
     PLACEMENTS,
+    RANGES,
     ExecutionSettings,
     PrivacySettings,
+    Range,
 )
 from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
 
@@ -64,7 +65,10 @@ class Option:
     """The type of the value on the command line; None: that of the default, or text."""
 
     choices: tuple[str, ...] = ()
-    """All values, if they are few."""
+    """All allowed values, if they are few."""
+
+    range: Range | None = None
+    """The allowed numbers, which `FitSettings` checks."""
 
     of_matrix: bool = True
     """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
@@ -83,16 +87,23 @@ class FitOptions:
     )
     n_topics: int | Literal["auto"] | None = _option(
         None,
-        f"Number of topics; auto takes as many as stand out from the noise [{DEFAULTS.model.topics}, or those of the "
-        "series].",
+        f"Number of topics; auto takes as many as stand out from the noise [{DEFAULTS.model.topics}].",
         TOPICS,
         python="Number of topics, or ``auto``: as many as released eigenvalues support. None: "
         f"{DEFAULTS.model.topics}, or in a series that continues the number of its topics.",
         flags=("--topics", "-k"),
         metavar="K|auto",
+        range=RANGES["topics"],
     )
-    epsilon: float = _option(DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY)
-    delta: float = _option(DEFAULTS.privacy.delta, "The delta of each run's (epsilon, delta) guarantee.", PRIVACY)
+    epsilon: float = _option(
+        DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY, range=RANGES["epsilon"]
+    )
+    delta: float = _option(
+        DEFAULTS.privacy.delta,
+        "The delta of each run's (epsilon, delta) guarantee.",
+        PRIVACY,
+        range=RANGES["delta"],
+    )
     placement: str = _option(
         DEFAULTS.model.placement,
         "Where noise is added; none adds no noise and is NOT PRIVATE.",
@@ -138,7 +149,9 @@ class FitOptions:
         choices=DEVICES,
     )
     simulate_seed: int | None = _option(
-        None, python="Seed of simulated noise, which makes the run reproducible and NOT PRIVATE."
+        None,
+        python="Seed of simulated noise, which makes the run reproducible and NOT PRIVATE.",
+        range=RANGES["simulate_seed"],
     )
     _: KW_ONLY
     adjacency: str = _option(
@@ -148,16 +161,26 @@ class FitOptions:
         choices=ADJACENCIES,
     )
     max_vocabulary: int = _option(
-        DEFAULTS.vocabulary.max_vocabulary, "Maximum number of words in the vocabulary.", TOPICS, of_matrix=False
+        DEFAULTS.vocabulary.max_vocabulary,
+        "Maximum number of words in the vocabulary.",
+        TOPICS,
+        range=RANGES["max_vocabulary"],
+        of_matrix=False,
     )
     max_document_frequency: float | None = _option(
         DEFAULTS.vocabulary.max_document_frequency,
         "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
         TOPICS,
         kind=float,
+        range=RANGES["max_document_frequency"],
         of_matrix=False,
     )
-    alpha0: float = _option(DEFAULTS.model.alpha0, "Sum of the parameters of the Dirichlet prior over topics.", EXPERT)
+    alpha0: float = _option(
+        DEFAULTS.model.alpha0,
+        "Sum of the parameters of the Dirichlet prior over topics.",
+        EXPERT,
+        range=RANGES["alpha0"],
+    )
     split: Mapping[str, float] | None = _option(
         None,
         "Share of the budget for each edge (place where noise is added) of config1 to config4 or tensor-power; "
@@ -238,11 +261,17 @@ _SETTINGS = tuple(  # those that are settings of the same name
 )
 
 
-def describe_options(names: Sequence[str] = tuple(OPTIONS)) -> str:
-    """A list of options with their defaults, for documentation."""
-    options = {name: OPTIONS[name] for name in names}
-    texts = {name: (option.python or option.help).replace("CORPUS", "the corpus") for name, option in options.items()}
-    return "\n".join(f"- `{name}` ({options[name].default!r}): {text}" for name, text in texts.items())
+def describe_options() -> str:
+    """A list of all options with their defaults and allowed values, for documentation."""
+    lines = []
+    for name, option in OPTIONS.items():
+        text = (option.python or option.help).replace("CORPUS", "the corpus")
+        if option.choices:
+            text += f" One of {', '.join(option.choices)}."
+        if option.range is not None:
+            text += f" From {option.range.low:g} to {option.range.high:g}."
+        lines.append(f"- `{name}` ({option.default!r}): {text}")
+    return "\n".join(lines)
 
 
 def taking_options(

@@ -99,7 +99,7 @@ def _describe(matched: ListedWords, words: str) -> str:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DpldaWarning, stacklevel=5)  # where `fit` was called
+    warnings.warn(message, DpldaWarning, stacklevel=6)  # where `fit` was called
 
 
 @dataclass(frozen=True)

@@ -53,5 +53,13 @@ def test_every_setting_of_a_fit_is_an_option() -> None:
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
     assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
-    with pytest.raises(InputError, match="topics must be"):
-        FitOptions(n_topics=0).settings()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
+    option = OPTIONS[name]
+    if option.range is None and not option.choices:
+        return
+    for value in ["other"] if option.choices else [option.range.low - 1, option.range.high * 2, "many"]:
+        with pytest.raises(InputError, match=f"{name.removeprefix('n_')} must be"):
+            FitOptions(**{name: value}).settings()

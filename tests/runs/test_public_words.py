@@ -44,7 +44,9 @@ def told(run: Callable[[], Any]) -> list[str]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         run()
-    return [str(each.message) for each in found if each.category is DpldaWarning]
+    ours = [each for each in found if each.category is DpldaWarning]
+    assert {each.filename for each in ours} <= {__file__}  # where `dplda.fit` was called
+    return [str(each.message) for each in ours]
 
 
 def test_words_that_cannot_occur_are_told_and_are_not_in_the_model() -> None:
