@@ -38,7 +38,7 @@ from dplda.private.store.writer import StoreLocked, StoreWriter
 from dplda.text import counted_files, pool
 from dplda.text import tables as parquet
 
-SCRIPT = Path(__file__).parents[1] / "killed_imports.py"
+SCRIPT = Path(__file__).parents[1] / "helpers" / "killed_imports.py"
 FIND_TOKENS = cache(pool.find_tokens)
 KEY = b"k" * 32
 N = 23

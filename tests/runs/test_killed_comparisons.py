@@ -13,7 +13,7 @@ from dplda.budget import Ledger
 from dplda.budget.accountant import cost
 
 BEGINNING = ("ComparisonLog.begin", "Ledger.reserve", "Reservation.bind")
-SCRIPT = Path(__file__).with_name("killed_comparisons.py")
+SCRIPT = Path(__file__).parents[1] / "helpers" / "killed_comparisons.py"
 
 pytestmark = pytest.mark.full
 
