@@ -167,7 +167,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def _cells(options: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The placements with each epsilon; without noise, epsilon has no effect."""
+    """Return the placements with each epsilon; without noise, epsilon has no effect."""
     pairs = [
         (placement, epsilon)
         for placement in options["placements"]
@@ -179,7 +179,7 @@ def _cells(options: Mapping[str, Any]) -> list[tuple[str, float]]:
 def _attack(
     source: Any, options: dict[str, Any], ledger_path: Path | None, progress: Progress
 ) -> tuple[dict[str, Any], list[Outcome]]:
-    """What was attacked, as plain JSON, and what was found."""
+    """Return what was attacked, as plain JSON, and what was found."""
     from dplda.audit import shadow_models
     from dplda.audit.membership import outcomes
 

@@ -170,7 +170,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
 
 
 def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
-    """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
+    """Return the first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
     from dplda.text.sampling import read_sample
 
     names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
@@ -330,7 +330,7 @@ def show(report: Report, *, as_json: bool) -> None:
 
 
 def _is_screen() -> bool:
-    """Whether values may be shown: on a screen, not in a file or a log."""
+    """Tell whether values may be shown: on a screen, not in a file or a log."""
     return sys.stdout.isatty()
 
 
@@ -410,7 +410,7 @@ def _records_text(sample: Sample) -> str:
 
 
 def _record(report: Report) -> dict[str, Any]:
-    """The JSON output, without values of documents. `local` marks it as not for sharing."""
+    """Return the JSON output, without values of documents. `local` marks it as not for sharing."""
     sample = report.sample
     return {
         "local": True,

@@ -47,7 +47,7 @@ _MEASURES = ("error", "coherence", "diversity", "bound")
 
 
 def _list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """A parser of comma-separated values, each converted by `kind`."""
+    """Return a parser of comma-separated values, each converted by `kind`."""
 
     def parse(value: str) -> list[Any]:
         try:
@@ -253,7 +253,7 @@ def _report(comparison: Comparison, path: Path) -> None:
 
 
 def _record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:
-    """The JSON output; `charged` is null if nothing was charged."""
+    """Return the JSON output; `charged` is null if nothing was charged."""
     outcomes = [asdict(outcome.cell) | outcome.to_json() for outcome in comparison.outcomes]
     for outcome in outcomes:
         outcome["seconds"] = {stage: round(value, 1) for stage, value in outcome["seconds"].items()}

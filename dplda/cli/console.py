@@ -36,7 +36,7 @@ def clean(text: object) -> str:
 
 
 def _console(*, error: bool = False) -> Console:
-    """A console on the current standard output or standard error; it interprets no markup."""
+    """Return a console on the current standard output or standard error; it interprets no markup."""
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else _PIPE_WIDTH
     return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)

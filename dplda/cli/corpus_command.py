@@ -63,7 +63,7 @@ def import_(
 
 
 def _ledger_key(path: Path | None) -> bytes | None:
-    """The key of the ledger at `path`, or of the default ledger, which is created if it does not exist.
+    """Return the key of the ledger at `path`, or of the default ledger, which is created if it does not exist.
 
     None, with a warning, if the default ledger cannot be used, because an import does not need it. Raises `LedgerError`
     if the ledger at `path` cannot be used.

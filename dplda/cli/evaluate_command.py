@@ -137,7 +137,7 @@ def _with_interval(number: dict[str, float], digits: int = 2) -> str:
 
 
 def _percent(gain: dict[str, float]) -> str:
-    """The `gain` as text: by how many per cent a word is more probable under the topics than by its frequency.
+    """Return the `gain` as text: by how many per cent a word is more probable under the topics than by its frequency.
 
     The mean over words is geometric. The interval is in brackets.
     """

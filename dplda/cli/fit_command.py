@@ -82,7 +82,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         settings.check_prior_possible()
 
     def complete(source: Any, progress: Progress) -> FitOptions:
-        """The options of the run, with the word list and the prior, which are read as `source` is."""
+        """Return the options of the run, with the word list and the prior, which are read as `source` is."""
         words = public_words(options["vocabulary"], source)
         prior = find_prior(options, source, words, ledger_path, progress)
         return FitOptions(**given | {"vocabulary": words, "prior": prior, "progress": progress})
@@ -114,7 +114,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
 
 
 def _other_words() -> list[str]:
-    """The options of this command line that are not about reading CORPUS, as they are typed."""
+    """Return the options of this command line that are not about reading CORPUS, as they are typed."""
     context = click.get_current_context()
     left_out = {"corpus", "dry_run", "unit", "as_json", *READING_NAMES}
     words = list[str]()
@@ -129,7 +129,7 @@ def _other_words() -> list[str]:
 
 
 def _unit_field(options: dict[str, Any]) -> str | None:
-    """The column that names the unit, from --unit and --unit-field; None if one document is one unit."""
+    """Return the column that names the unit, from --unit and --unit-field; None if one document is one unit."""
     unit, field = options["unit"], options["unit_field"]
     if unit is not None and field is not None and unit != field:
         raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
@@ -138,7 +138,7 @@ def _unit_field(options: dict[str, Any]) -> str | None:
 
 
 def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
-    """The JSON output. All numbers are released numbers, except the seconds, which are marked local."""
+    """Return the JSON output. All numbers are released numbers, except the seconds, which are marked local."""
     return {
         "run": model.facts.run,
         "model": str(folder),
@@ -154,7 +154,7 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 
 def _about_frequent_words(model: TopicModel) -> str:
-    """A sentence on the released words that were left out because they are frequent; empty without any."""
+    """Return a sentence on the released words that were left out because they are frequent; empty without any."""
     frequent, limit = model.facts.frequent_words, model.facts.frequency_limit
     if not frequent or limit is None:
         return ""
@@ -166,7 +166,7 @@ def _about_frequent_words(model: TopicModel) -> str:
 
 
 def _about_batch(model: TopicModel, ledger: Ledger) -> str:
-    """A sentence if the run began a series, or fitted a batch that was fitted before; else empty.
+    """Return a sentence if the run began a series, or fitted a batch that was fitted before; else empty.
 
     It depends on which runs were asked for, and not on how they ended, which may depend on documents.
     """
@@ -187,7 +187,7 @@ def _about_batch(model: TopicModel, ledger: Ledger) -> str:
 
 
 def _about_prior(model: TopicModel) -> str:
-    """A sentence on what became of the prior, or of the topics of a series; empty for a run without either."""
+    """Return a sentence on what became of the prior, or of the topics of a series; empty for a run without either."""
     facts, prior = model.facts, model.facts.prior
     if prior is None:
         return ""
@@ -240,7 +240,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
 
 
 def _about_delta(statement: PrivacyStatement, grant: Grant) -> str:
-    """A sentence on why the epsilons of a run and of the budget differ, if they are at different deltas."""
+    """Return a sentence on why the epsilons of a run and of the budget differ, if they are at different deltas."""
     if grant.unbounded or grant.lapsed or grant.delta == statement.delta:
         return ""
     size, result = ("larger", "smaller") if grant.delta > statement.delta else ("smaller", "larger")

@@ -63,7 +63,7 @@ class _Ordered(click.Group):
     """A group whose help lists commands in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
+        """Return the names of all commands."""
         return list(self.commands)
 
 
@@ -154,7 +154,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _unexpected(error: BaseException) -> str:
-    """The type and place of the failure, without its message, which may quote private values."""
+    """Return the type and place of the failure, without its message, which may quote private values."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "dplda" in Path(f.filename).parts]
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return (

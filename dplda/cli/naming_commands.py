@@ -124,7 +124,7 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
 
 
 def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
-    """A group of topics: its topics, share, words and label."""
+    """Return a group of topics: its topics, share, words and label."""
     from dplda.model import topic_groups
     from dplda.model.labels import group_labels
 
@@ -233,7 +233,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
 
 
 def _shares(model: TopicModel, ledger_path: Path | None) -> Sequence[Mapping[str, float | None]]:
-    """The share of each topic; with its interval if the ledger has a table of the run's topics."""
+    """Return the share of each topic; with its interval if the ledger has a table of the run's topics."""
     alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
     return table_shares(model, ledger_path) or alone
 

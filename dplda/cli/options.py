@@ -64,7 +64,7 @@ _GROUP_OF = {
 
 
 def _group_of(option: str) -> str:
-    """The group under which --help shows the parameter `option`."""
+    """Return the group under which --help shows the parameter `option`."""
     if option in READING_NAMES:
         return _DATA
     declared = OPTIONS[option].group if option in OPTIONS else ""
@@ -142,7 +142,7 @@ def simulate_options(command: _Command) -> _Command:
 
 
 def simulate_seed(options: dict[str, Any]) -> int | None:
-    """The seed of simulated noise, None without it. Raises `UsageError` for a seed without --simulate."""
+    """Return the seed of simulated noise, None without it. Raises `UsageError` for a seed without --simulate."""
     if options["seed"] is not None and not options["simulate"]:
         raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
     return (options["seed"] or 0) if options["simulate"] else None
@@ -177,7 +177,7 @@ def refuse_question_options(reason: str) -> None:
 
 
 def question_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """The `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
+    """Return the `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
     return {**{name: options[name] for name in _QUESTION_OPTIONS}, "simulate_seed": simulate_seed(options)}
 
 
@@ -269,7 +269,7 @@ def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str,
 
 
 def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | None:
-    """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
+    """Return the words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 
     The words of a language are lemmas if `corpus` counts lemmas, and no stop word of `corpus` is among them. Raises
     `InputError` if the list is of another language.
@@ -295,7 +295,7 @@ def find_prior(
     ledger_path: Path | None,
     progress: Progress,
 ) -> PriorTopics | None:
-    """The prior that --prior names; None without --prior.
+    """Return the prior that --prior names; None without --prior.
 
     If --prior names a corpus, it is read with the text settings of `source` (language, tokenizer, ...), but not with
     the columns of `source`. Raises `InputError` for a prior that is neither public nor released.
@@ -343,7 +343,7 @@ def find_ledger(path: Path | None) -> Ledger | None:
 
 
 def model_folder(run: str, ledger_path: Path | None) -> Path:
-    """The folder of the model of `run`; raises `InputError` if there is none."""
+    """Return the folder of the model of `run`; raises `InputError` if there is none."""
     from dplda.runs.series import folder_of
 
     return folder_of(run, ledger=None if ledger_path is None else open_ledger(ledger_path))

@@ -93,7 +93,7 @@ def _prior(inputs: ForecastInputs) -> PriorForecast:
 
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
-    """The JSON output."""
+    """Return the JSON output."""
     from dplda.runs.forecast import least_documents, least_epsilon
 
     settings, shares = inputs.settings, inputs.shares
@@ -170,7 +170,7 @@ def _tell(
 def _with_prior(
     inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]], prior: PriorForecast
 ) -> str:
-    """What a prior would give, and whether to look for one."""
+    """Return what a prior would give, and whether to look for one."""
     if inputs.documents < prior.least_documents:
         return (
             "With public text about the same things (--prior of fit): too few documents for the test whether it is. "
@@ -221,7 +221,7 @@ def _words(inputs: ForecastInputs, expected: Forecast) -> str:
 
 
 def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
-    """A phrase on how many of the requested topics survive."""
+    """Return a phrase on how many of the requested topics survive."""
     most = inputs.most_topics
     upper = "at most " if inputs.settings.model.topics == "auto" else ""
     surviving = min(expected.supported, most)
@@ -233,7 +233,7 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
-    """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
+    """Return a phrase on the least epsilon, or the least number of documents, with which all topics survive."""
     from dplda.runs.enough import rounded_up
     from dplda.runs.forecast import least_documents, least_epsilon
 

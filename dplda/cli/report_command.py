@@ -144,7 +144,7 @@ def _write_papers(
 
 
 def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
-    """The options on the words of a report. Raises `click.UsageError` for one that fits no run."""
+    """Return the options on the words of a report. Raises `click.UsageError` for one that fits no run."""
     from dplda.report import Wording
 
     if names and n_runs > 1:
@@ -193,7 +193,7 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 
 
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
-    """The tables that the ledger, if it exists, has about the topics of `models`.
+    """Return the tables that the ledger, if it exists, has about the topics of `models`.
 
     Only the latest of several tables by the same attributes is included.
     """
@@ -207,7 +207,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
-    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`.
+    """Return what the ledger, if it exists, has recorded of all runs of each dataset of `models`.
 
     Says on standard error where other names share the documents of a dataset, which no report may show.
     """

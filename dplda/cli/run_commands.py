@@ -104,14 +104,14 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 
 def _spent(record: RunRecord) -> float:
-    """The epsilon charged, at the run's delta; infinite if there is no bound."""
+    """Return the epsilon charged, at the run's delta; infinite if there is no bound."""
     from dplda.budget.accountant import gaussian_epsilon
 
     return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
 
 
 def _json(record: RunRecord) -> dict[str, Any]:
-    """The record and the epsilon that it spent; null stands for an infinite epsilon.
+    """Return the record and the epsilon that it spent; null stands for an infinite epsilon.
 
     The key ``local`` holds what must not be shared. If the run released nothing, only ``local`` holds the
     amount that it spent, because that amount may depend on documents.
@@ -195,7 +195,7 @@ def transform(
 
 
 def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
-    """A row per document; each column's name says that it is not private."""
+    """Return a row per document; each column's name says that it is not private."""
     header = ["document", *(f"topic {k} (not private)" for k in range(proportions.shape[1]))]
     rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, proportions, strict=True))
     return csv_text(header, rows)
@@ -245,7 +245,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
 
 
 def _run(run: str, ledger_path: Path | None) -> tuple[str, dict[str, Any]]:
-    """The name and the parameters of a run in the ledger or of a model folder."""
+    """Return the name and the parameters of a run in the ledger or of a model folder."""
     if os.sep in run or os.path.isdir(run):
         from dplda.model import load
 

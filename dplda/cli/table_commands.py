@@ -188,7 +188,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
 
 
 def _output(options: dict[str, Any]) -> Path | None:
-    """The file of --out or --csv; raises an error if it exists, or has another suffix."""
+    """Return the file of --out or --csv; raises an error if it exists, or has another suffix."""
     from dplda.model.topic_model import refuse_existing
 
     out, csv_file = options["out"], options["csv_file"]
@@ -229,7 +229,7 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
 
 
 def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
-    """A name for each topic: its own, or its first words, after its number."""
+    """Return a name for each topic: its own, or its first words, after its number."""
     if model is None or len(model.topics) != n_topics:
         return [str(topic) for topic in range(n_topics)]
     return [f"{topic} {title}" for topic, title in enumerate(topic_titles(model, _NAME_WORDS))]

@@ -85,7 +85,7 @@ def topics(
 
 
 def table_shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float]] | None:
-    """The shares of topics with their intervals, as JSON; None unless a table in the ledger has them."""
+    """Return the shares of topics with their intervals, as JSON; None unless a table in the ledger has them."""
     from dplda.runs.tabulation import best_shares
 
     ledger = find_ledger(ledger_path)
@@ -233,7 +233,7 @@ def _share(topic: dict[str, Any]) -> str:
 
 
 def topic_titles(model: TopicModel, n: int) -> list[str]:
-    """What stands for each topic in a line: its name, or its `n` most relevant words."""
+    """Return what stands for each topic in a line: its name, or its `n` most relevant words."""
     named = model.topic_names
     return [
         named.get(topic) or " ".join(word for word, _ in ranked) for topic, ranked in enumerate(model.relevant_words(n))
@@ -241,7 +241,7 @@ def topic_titles(model: TopicModel, n: int) -> list[str]:
 
 
 def _chance(topic: dict[str, Any], word: str) -> object:
-    """The ``among_ten`` of `word` in `topic` (`topics_json`); empty if it is not known."""
+    """Return the ``among_ten`` of `word` in `topic` (`topics_json`); empty if it is not known."""
     return topic.get("among_ten", {}).get(word, "")
 
 

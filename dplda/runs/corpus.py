@@ -85,7 +85,7 @@ class Corpus:
         groups: Mapping[str, Sequence[Any]] | None = None,
         refuse_weights: bool = True,
     ) -> Corpus:
-        """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
+        """Return a corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
         as ``"customer"`` (default ``"unit"``). `groups` maps names to a value of each row, such as a product or a
@@ -131,7 +131,7 @@ class Corpus:
     def from_texts(
         cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:
-        """A corpus from `texts`, any iterable of strings, or of records (dictionaries) that each contain a text.
+        """Return a corpus from `texts`, any iterable of strings, or of records (dictionaries) that each contain a text.
 
         `fields` are the options of `dplda.text.reading_options.Fields`: ``text_field``, ``id_field``,
         ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
@@ -148,7 +148,7 @@ class Corpus:
     def from_table(
         cls, table: Any, *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:
-        """A corpus from the rows of `table`; for the options see `from_texts`.
+        """Return a corpus from the rows of `table`; for the options see `from_texts`.
 
         `table` is a pandas or polars DataFrame, an Arrow table or reader of record batches, a DuckDB relation, a
         Hugging Face dataset, or any other object with an Arrow stream (``__arrow_c_stream__``). Names and types of
@@ -230,7 +230,7 @@ class Corpus:
         return self._preparation.group_columns
 
     def first_groups(self) -> list[dict[str, str | None]]:
-        """The values in the group columns of the first documents of a store. Exact and private: for their owner.
+        """Return the values in the group columns of the first documents of a store. Exact and private: for their owner.
 
         Empty for a corpus that is no store.
         """
@@ -357,7 +357,7 @@ def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
 
 
 def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
-    """A corpus of what standard input contains; its file and its counts are removed with it."""
+    """Return a corpus of what standard input contains; its file and its counts are removed with it."""
     if reading.get("format") is None:
         raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
     file = spool_standard_input(cache_root(cache))

@@ -105,14 +105,14 @@ def _size_std(events: Sequence[Event]) -> float:
 
 
 def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
-    """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
+    """Return whether a typical corpus of `documents` is expected to give the words that the topics need."""
     multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
     needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
     return len(typical_words(settings, needed / (VOTE * documents))) >= settings.model.least_words
 
 
 def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
-    """The sum of votes from which on a run releases a private word.
+    """Return the sum of votes from which on a run releases a private word.
 
     `multiplier` is the noise multiplier of the votes, and `delta` the probability that the run releases a word of a
     single unit.
@@ -156,7 +156,7 @@ def with_epsilon(settings: FitSettings, epsilon: float) -> FitSettings:
 
 
 def scale_events(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
-    """The `events` of a run with these settings, as they would be at another `epsilon`.
+    """Return the `events` of a run with these settings, as they would be at another `epsilon`.
 
     Multipliers are inversely proportional to the total GDP parameter.
     """

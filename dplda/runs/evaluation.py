@@ -78,7 +78,7 @@ class Evaluation:
         }
 
     def released(self) -> dict[str, Any]:
-        """The released numbers as plain JSON, which the ledger records."""
+        """Return the released numbers as plain JSON, which the ledger records."""
         return self.to_json()
 
 

@@ -262,7 +262,7 @@ _SETTINGS = tuple(  # those that are settings of the same name
 
 
 def describe_options() -> str:
-    """A list of all options with their defaults and allowed values, for documentation."""
+    """Return a list of all options with their defaults and allowed values, for documentation."""
     lines = []
     for name, option in OPTIONS.items():
         text = (option.python or option.help).replace("CORPUS", "the corpus")

@@ -81,7 +81,7 @@ class ReferenceCorpus:
     """The first eigenvalue of its scaled second moment, orthogonal to the mean direction."""
 
     def eigenvalues(self, count: int) -> np.ndarray:
-        """The first `count` eigenvalues orthogonal to the mean direction without noise, (count,), descending."""
+        """Return the first `count` eigenvalues orthogonal to the mean direction without noise, (count,), descending."""
         return np.asarray(self.eigenvalue * np.arange(1, count + 1) ** -_DECAY)
 
 
@@ -165,7 +165,7 @@ class ForecastInputs:
         return parts
 
     def forecast(self, kind: ReferenceCorpus) -> Forecast:
-        """The forecast for a corpus of `kind`."""
+        """Return the forecast for a corpus of `kind`."""
         return forecast_with(self, kind, self.events)
 
 
@@ -227,7 +227,7 @@ class _Text:
 
 
 def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
-    """The forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
+    """Return the forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
     settings = inputs.settings
     multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
     noise = _Noise(inputs.documents, multipliers, settings.privacy.adjacency == "replace")
@@ -285,7 +285,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
 
 
 def units_needed(statement: PrivacyStatement) -> float | None:
-    """About how many units must use a word for a run to release it; None unless it chose its words privately.
+    """Return about how many units must use a word for a run to release it; None unless it chose its words privately.
 
     Assumes that a unit votes for a word as a mean document of the reference corpora would.
     """
@@ -311,7 +311,7 @@ def _capture(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[floa
 
 
 def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
-    """The quantile at which a fit clips the core.
+    """Return the quantile at which a fit clips the core.
 
     A fit derives it from the singular values of the last block; `block` (p,) are these values without noise. Noise of
     standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2)) / v
@@ -372,7 +372,7 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
 
 
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
-    """The least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
+    """Return the least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
 
     Multipliers are inversely proportional to the total GDP parameter, so one calibration serves all budgets.
     """
@@ -386,7 +386,7 @@ def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None
 
 
 def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None:
-    """The least number of documents at which a corpus of `kind` supports all requested topics, or None."""
+    """Return the least number of documents at which a corpus of `kind` supports all requested topics, or None."""
     events = inputs.events
 
     def supports(documents: float) -> bool:
@@ -415,7 +415,7 @@ class PriorForecast:
 
 
 def forecast_prior(settings: FitSettings, documents: int, *, public_vocabulary: bool) -> PriorForecast:
-    """The forecast for a run over `documents` with a prior."""
+    """Return the forecast for a run over `documents` with a prior."""
     shares = default.shares(public_vocabulary, settings.model.topics, with_prior=True)
     events = calibrate(shares, settings.privacy.epsilon, settings.privacy.delta)
     replace = settings.privacy.adjacency == "replace"

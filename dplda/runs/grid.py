@@ -102,7 +102,7 @@ class Judge(Protocol):
     kind: ComparisonKind
 
     def identity(self, key: bytes) -> Fingerprint:
-        """The documents' fingerprint under the ledger's `key`."""
+        """Return the documents' fingerprint under the ledger's `key`."""
 
     def measure(self, model: TopicModel) -> _Measured:
         """Quality of the topics of `model`."""
@@ -172,7 +172,7 @@ class Truth:
         return self._documents.identity(key)
 
     def measure(self, model: TopicModel) -> _Measured:
-        """The mean matched l1 error, and the bound of `error_bounds` if it applies to this run."""
+        """Return the mean matched l1 error, and the bound of `error_bounds` if it applies to this run."""
         topics = on_words(model.topics, model.vocabulary, self._words)
         return {"error": float(matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
@@ -277,7 +277,7 @@ class Grid:
         return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.runs]
 
     def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:
-        """The cost of running `cells`, or None if they are free.
+        """Return the cost of running `cells`, or None if they are free.
 
         Raises `BudgetRefused` if the budget does not suffice, or if a corpus declared public has a bounded budget.
         """
@@ -313,7 +313,7 @@ class Grid:
         }
 
     def key(self, ledger: Ledger) -> str:
-        """A hash of the corpus and parameters, but not of the cells, by which the ledger finds a comparison."""
+        """Return a hash of the corpus and parameters, but not of the cells, by which the ledger finds a comparison."""
         documents = self.source if self.judge is None else self.judge.identity(ledger.key).code
         parts = {"kind": self.kind, "dataset": self.dataset, "documents": documents, "words": self.words}
         return hashlib.sha256(canonical(parts | {"parameters": self.parameters()}).encode()).hexdigest()
@@ -325,7 +325,7 @@ class Grid:
         )
 
     def comparison(self, log: ComparisonLog) -> Comparison:
-        """The comparison with the outcomes of this grid's cells so far."""
+        """Return the comparison with the outcomes of this grid's cells so far."""
         outcomes = log.outcomes()
         return Comparison(
             name=log.name,
@@ -382,6 +382,6 @@ class Grid:
 
 
 def _noise_seed(seed: int, cell: Cell) -> int:
-    """The seed of a cell's simulated noise, which does not depend on the other cells."""
+    """Return the seed of a cell's simulated noise, which does not depend on the other cells."""
     text = canonical([seed, cell.placement, cell.calibration, float(cell.epsilon), cell.repeat])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -80,7 +80,7 @@ def public_prior(
 
 
 def _load_kept(folder: Path, name: str) -> TopicModel | None:
-    """The model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
+    """Return the model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
     try:
         model = model_files.load(folder)
     except InputError:

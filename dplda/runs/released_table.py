@@ -127,7 +127,7 @@ class ReleasedTable:
         return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
 
     def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
-        """The number of units in each row, (n_rows,).
+        """Return the number of units in each row, (n_rows,).
 
         A unit whose documents are in several rows counts with a fraction in each.
         """
@@ -171,14 +171,14 @@ class ReleasedTable:
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
 
     def _bounded(self, z: float) -> np.ndarray:
-        """Whether the Fieller intervals of each row are bounded, (n_rows,).
+        """Return whether the Fieller intervals of each row are bounded, (n_rows,).
 
         They are bounded if N exceeds `z` times its standard deviation, so that the row surely has units.
         """
         return np.asarray(self._sizes > z * self._size_std)
 
     def changes(self, level: float = _LEVEL) -> list[Change]:
-        """The significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
+        """Return the significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
 
         Rows with too few units (`tells`) are left out. With periods, each row is compared with the row of the previous
         period, within every combination of the other groups. Otherwise each row is compared with all the others
@@ -201,7 +201,7 @@ class ReleasedTable:
     def differences(
         self, level: float = _LEVEL, *, together: bool = True
     ) -> tuple[list[tuple[int, int]], Estimates[np.ndarray]]:
-        """The pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
+        """Return the pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
 
         A pair is the row before and the row after, or a row twice if it is compared with all others. All intervals hold
         together with probability `level` (Bonferroni); without `together`, each one holds with this probability.
@@ -222,7 +222,7 @@ class ReleasedTable:
         return pairs, Estimates(value, np.maximum(value - down, -1.0), np.minimum(value + up, 1.0))
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
-        """The pairs of rows that are compared: a row and the previous one in time, or a row twice."""
+        """Yield the pairs of rows that are compared: a row and the previous one in time, or a row twice."""
         axis = self.period_axis
         if axis is None:
             yield from ((row, row) for row in range(len(self.rows)) if len(self.rows) > 1)
@@ -235,13 +235,13 @@ class ReleasedTable:
                 yield index, place[*row[:axis], following[row[axis]], *row[axis + 1 :]]
 
     def _rest(self) -> ReleasedTable:
-        """The sums of all other rows, for each row. Their noise is independent of the row's own."""
+        """Return the sums of all other rows, for each row. Their noise is independent of the row's own."""
         totals, counts = self.totals.sum(axis=0) - self.totals, self.counts.sum() - self.counts
         std = self.std * np.sqrt(len(self.rows) - 1)
         return ReleasedTable(self.by, self.groups, self.private, totals, counts, float(std), self.sampling)
 
     def over(self, axis: int) -> ReleasedTable:
-        """The table by the attribute `axis` alone: the sums over all groups of the others."""
+        """Return the table by the attribute `axis` alone: the sums over all groups of the others."""
         shape = tuple(map(len, self.groups))
         others = tuple(i for i in range(len(shape)) if i != axis)
         totals = self.totals.reshape(*shape, -1).sum(axis=others)
@@ -252,13 +252,13 @@ class ReleasedTable:
         )
 
     def whole(self) -> ReleasedTable:
-        """The table of all units in one row, without groups."""
+        """Return the table of all units in one row, without groups."""
         std = self.std * np.sqrt(len(self.rows))
         totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)
         return ReleasedTable((), (), (), totals, counts, float(std), self.sampling)
 
     def to_arrow(self, level: float = _LEVEL) -> Any:
-        """An Arrow table with a row for each group and topic."""
+        """Return an Arrow table with a row for each group and topic."""
         units, shares, k = self.units(level), self.shares(level), self.n_topics
         columns: dict[str, Any] = {
             name: pa.array([row[axis] for row in self.rows for _ in range(k)]) for axis, name in enumerate(self.by)
@@ -272,14 +272,14 @@ class ReleasedTable:
         return pa.table(columns)
 
     def to_frame(self, level: float = _LEVEL) -> Any:
-        """A pandas data frame of `to_arrow`. Raises `InputError` without pandas."""
+        """Return a pandas data frame of `to_arrow`. Raises `InputError` without pandas."""
         try:
             return self.to_arrow(level).to_pandas()
         except ImportError:
             raise InputError("to_frame needs pandas: pip install pandas. to_arrow gives an Arrow table.") from None
 
     def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
-        """The estimates as plain JSON; a share that cannot be told is null."""
+        """Return the estimates as plain JSON; a share that cannot be told is null."""
         units, shares = self.units(level), self.shares(level)
         return {
             "by": list(self.by),
@@ -308,7 +308,7 @@ class ReleasedTable:
         }
 
     def released(self) -> dict[str, Any]:
-        """The released numbers as plain JSON, from which `of_released` makes the table again."""
+        """Return the released numbers as plain JSON, from which `of_released` makes the table again."""
         return {
             "by": list(self.by),
             "groups": [list(names) for names in self.groups],
@@ -320,7 +320,7 @@ class ReleasedTable:
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> ReleasedTable:
-        """The inverse of `released`."""
+        """Return the inverse of `released`."""
         return cls(
             tuple(record["by"]),
             tuple(map(tuple, record["groups"])),
@@ -342,7 +342,7 @@ def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value")
 
 
 def least_noisy_shares(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray] | None:
-    """The shares of topics in all units, (k,), from the table with the least noise; None without a table."""
+    """Return the shares of topics in all units, (k,), from the table with the least noise; None without a table."""
     if not tables:
         return None
     found = min(tables, key=lambda table: table.std * math.sqrt(len(table.rows))).whole().shares()
@@ -374,7 +374,7 @@ class Tables(Sequence[ReleasedTable]):
         return self.tables[0].to_frame()
 
     def to_json(self) -> dict[str, Any]:
-        """All estimates and the guarantee, as plain JSON."""
+        """Return all estimates and the guarantee, as plain JSON."""
         first, *others = [table.to_json() for table in self.tables]
         return {
             "run": self.of,
@@ -385,12 +385,12 @@ class Tables(Sequence[ReleasedTable]):
         }
 
     def released(self) -> dict[str, Any]:
-        """The released numbers as plain JSON, from which `of_released` makes the tables again."""
+        """Return the released numbers as plain JSON, from which `of_released` makes the tables again."""
         return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, run: str, of: str, sampling: bool = False) -> Tables:
-        """The inverse of `released`. Raises `InputError` for anything else."""
+        """Return the inverse of `released`. Raises `InputError` for anything else."""
         try:
             tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
             return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])))

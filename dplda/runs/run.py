@@ -46,7 +46,7 @@ class Answer(Protocol):
     """A result that the ledger keeps."""
 
     def released(self) -> dict[str, Any]:
-        """The released numbers as plain JSON."""
+        """Return the released numbers as plain JSON."""
 
 
 Result = TypeVar("Result", bound=TopicModel | Answer)
@@ -214,7 +214,7 @@ class Run(Generic[Result]):
             raise
 
     def _spent(self, charged: Sequence[Event], *, recorded: bool) -> str:
-        """A sentence on what a run without a result spent.
+        """Return a sentence on what a run without a result spent.
 
         Such a run has the guarantee of its plan (docs/privacy.md, rule 7).
         """
@@ -228,7 +228,7 @@ class Run(Generic[Result]):
         )
 
     def _spent_when_stopped(self, record: RunRecord) -> str:
-        """What an interrupted run spent, according to the ledger."""
+        """Return what an interrupted run spent, according to the ledger."""
         if not record.is_charged:
             return f"Run {self.id} had charged nothing: the ledger has returned its whole budget."
         if self.reason:
@@ -240,7 +240,7 @@ class Run(Generic[Result]):
         )
 
     def _share_and_promise(self, spent: Cost) -> tuple[str, str]:
-        """The share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
+        """Return the share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
         promise = self.statement
         share = spent.mu_squared / cost(self.events).mu_squared
         return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
@@ -308,7 +308,7 @@ class _Unrecorded:
     def bind(self, fingerprint: Fingerprint) -> None: ...
 
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """All documents."""
+        """Return all documents."""
         return np.ones(len(ids), np.bool_)
 
     def finish(

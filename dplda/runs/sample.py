@@ -29,7 +29,7 @@ class Uniforms:
         self._bits = np.random.PCG64(seed)
 
     def draw(self, *shape: int) -> npt.NDArray[np.float64]:
-        """An array of `shape`, with 53 random bits per entry."""
+        """Return an array of `shape`, with 53 random bits per entry."""
         raw = self._bits.random_raw(int(np.prod(shape)))
         return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
 
@@ -210,7 +210,7 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
 
 
 def _themes_json() -> str:
-    """The themes as JSON: {theme: {word: probability}}, most probable word first."""
+    """Return the themes as JSON: {theme: {word: probability}}, most probable word first."""
     words, matrix = _planted_themes()
     tables = {}
     for theme, row in zip(_THEMES, matrix, strict=True):
@@ -220,7 +220,7 @@ def _themes_json() -> str:
 
 
 def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict[str, str]]:
-    """The documents of the corpus in order: id, user, section, date and text.
+    """Yield the documents of the corpus in order: id, user, section, date and text.
 
     The expected number of documents of a user is inversely proportional to rank + 30. Most documents are in the section
     of their main theme, and half of those on travel are of summer.
@@ -249,7 +249,7 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
 
 
 def _sentences(content: list[str], uniforms: Uniforms) -> Iterator[str]:
-    """Sentences with the words of `content`, in order."""
+    """Yield sentences with the words of `content`, in order."""
     at = 0
     while at < len(content):
         length, choice = uniforms.draw(2)
@@ -391,7 +391,7 @@ def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> P
 
 
 def notes(n_notes: int, seed: int) -> Iterator[dict[str, str]]:
-    """The notes in order: patient, ward, date and text.
+    """Yield the notes in order: patient, ward, date and text.
 
     There are about half as many patients as notes. Most notes of a patient are on the same area, and a quarter of the
     phrases of a note are of another area. Half of the notes on breathing are of January or February.
@@ -414,7 +414,7 @@ def notes(n_notes: int, seed: int) -> Iterator[dict[str, str]]:
 
 
 def _note(area: str, areas: list[str], uniforms: Uniforms) -> Iterator[str]:
-    """The sentences of a note on `area`."""
+    """Yield the sentences of a note on `area`."""
     for slot in _SLOTS:
         phrases = []
         for second, other, which in uniforms.draw(2, 3):

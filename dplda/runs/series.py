@@ -42,7 +42,7 @@ def load_run(run: RunRecord) -> TopicModel:
 
 
 def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
-    """The folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
+    """Return the folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
     if isinstance(name, Path) or os.path.isfile(Path(name) / model_files.TEXT_FILE) or os.sep in name:
         return Path(name)
     if ledger is None and not os.path.exists(default_path()):
@@ -51,7 +51,7 @@ def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
 
 
 def _folder(run: RunRecord) -> Path:
-    """The folder of the model of `run`. Raises `InputError`, which says why, if there is none."""
+    """Return the folder of the model of `run`. Raises `InputError`, which says why, if there is none."""
     if not run.model:
         if run.result is not None:
             kind, of = run.parameters.get("kind"), run.parameters.get("of")
@@ -86,7 +86,7 @@ class Place:
     """The model of the previous batch."""
 
     def topics(self, requested: int | Literal["auto"] | None) -> int | Literal["auto"]:
-        """The number of topics of the run; `requested` is None without a request, which stands for the default.
+        """Return the number of topics of the run; `requested` is None without a request, which stands for the default.
 
         A series that continues has the number of the previous batch. New topics are added as they appear, not on
         request: a smaller number and ``auto`` are ignored. Raises `InputError` if more topics are `requested`.
@@ -113,7 +113,7 @@ def find_place(
     prior: PriorTopics | None,
     private: bool,
 ) -> Place:
-    """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
+    """Return the place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
     If `prior` is from a run of a series in the ledger, this run joins that series, unless `series` or `dataset` is
     given. Raises `InputError` for arguments that contradict each other, if this batch is private but the previous
@@ -159,7 +159,7 @@ def _check_read_alike(corpus: Corpus, earlier: TopicModel) -> None:
 
 
 def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None:
-    """The series of the run that released `prior`, according to the ledger; None if there is none.
+    """Return the series of the run that released `prior`, according to the ledger; None if there is none.
 
     Raises `InputError` if `corpus` has the name of another dataset, because the user may mean to charge that one.
     """
@@ -175,7 +175,7 @@ def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None
 
 
 def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
-    """The topics of `model` as prior topics: a private release, or one that you declare `public`.
+    """Return the topics of `model` as prior topics: a private release, or one that you declare `public`.
 
     Raises `InputError` for any other model.
     """
@@ -211,7 +211,7 @@ def batches(ledger: Ledger, series: str) -> list[RunRecord]:
 
 
 def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
-    """The model of each batch of `series`, in order, without models that were deleted.
+    """Return the model of each batch of `series`, in order, without models that were deleted.
 
     Raises `InputError` if none is left.
     """
@@ -230,7 +230,7 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
 
 
 def share_of(model: TopicModel, topic: int) -> str:
-    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%`` or ``faded`` (see `state_of`).
+    """Return the share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%`` or ``faded`` (see `state_of`).
 
     A dash if `model` has no topic of this number.
     """
@@ -242,7 +242,7 @@ def share_of(model: TopicModel, topic: int) -> str:
 
 
 def state_of(model: TopicModel, topic: int) -> str:
-    """The state of `topic` in the batch of `model`: ``new``, ``faded``, or ``held`` if it continues.
+    """Return the state of `topic` in the batch of `model`: ``new``, ``faded``, or ``held`` if it continues.
 
     A topic has faded if too little of the batch is about it to tell from noise; the model keeps its earlier words.
     """
@@ -252,7 +252,7 @@ def state_of(model: TopicModel, topic: int) -> str:
 
 
 def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
-    """The `batches` of `series` before `batch`; all of them, if `batch` is not among them."""
+    """Return the `batches` of `series` before `batch`; all of them, if `batch` is not among them."""
     return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 
 

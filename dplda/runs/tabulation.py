@@ -178,7 +178,7 @@ def groupings(
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
 ) -> tuple[tuple[Grouping, ...], ...]:
-    """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
+    """Return the attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
 
     An empty `by` is one table of a single row, of all documents.
 
@@ -253,7 +253,7 @@ def _day(name: str, value: str | date | None) -> date | None:
 
 
 def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
-    """The periods from `first` to `last`, in order."""
+    """Return the periods from `first` to `last`, in order."""
     days = (last - first).days
     if days > _MOST_DAYS:
         raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
@@ -282,7 +282,7 @@ class Misfits:
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
-    """The misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
+    """Return the misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
 
     Where groups are found privately, any value may be in one.
     """
@@ -302,20 +302,20 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
-    """The finished runs that made tables of the topics of the run `of`, oldest first."""
+    """Return the finished runs that made tables of the topics of the run `of`, oldest first."""
     runs = [run for run in ledger.runs() if run.parameters.get("kind") == _TABLE and run.result is not None]
     return [run for run in runs if run.parameters.get("of") == of]
 
 
 def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
-    """The tables that `run` released. Raises `InputError` if it made none."""
+    """Return the tables that `run` released. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
     return Tables.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), sampling=sampling)
 
 
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
-    """The tables of the topics of the run `of`; only the latest of several tables by the same attributes."""
+    """Return the tables of the topics of the run `of`; only the latest of several tables by the same attributes."""
     found: list[Tables] = []
     seen = set[str]()
     for run in reversed(tables_of(ledger, of)):

@@ -34,7 +34,7 @@ _MOST_OF_PRIOR = 0.9  # a prior with a smaller share of usable words was probabl
 
 
 def usable_words(tokenization: Tokenization | None, listed: Sequence[str], needed: int) -> tuple[str, ...]:
-    """The words of the public list `listed` that documents can contain, as they are spelled there.
+    """Return the words of the public list `listed` that documents can contain, as they are spelled there.
 
     Warns of the others, and raises `InputError` if fewer than `needed` are left.
     """
@@ -54,7 +54,7 @@ def usable_words(tokenization: Tokenization | None, listed: Sequence[str], neede
 def usable_seed_words(
     tokenization: Tokenization | None, seed_words: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """The seed words that documents can contain, as they are spelled there.
+    """Return the seed words that documents can contain, as they are spelled there.
 
     Warns of the others, and raises `InputError` if a topic has no other words.
     """
@@ -87,7 +87,7 @@ def _match(tokenization: Tokenization | None, words: Sequence[str]) -> ListedWor
 
 
 def _describe(matched: ListedWords, words: str) -> str:
-    """How many of these `words` documents can contain, and some of the others, each with its reason."""
+    """Return how many of these `words` documents can contain, and some of the others, each with its reason."""
     n_found, n_others = len(matched.found), len(matched.reasons)
     told = f"{n_found:,} of the {n_found + n_others:,} {words} can occur in the documents as they are read."
     if len(matched.words) < n_found:
