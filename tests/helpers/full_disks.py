@@ -49,7 +49,7 @@ def limited(counts: object, folder: Path, limit: int) -> dict[str, object]:
         answered, message = [], ""
         ask = Reservation.charge
         Reservation.charge = lambda self, event: (ask(self, event), answered.append(event.stage))[0]
-        dplda.runs.fitting.reserve_space = lambda place, _: place.mkdir(parents=True)  # type: ignore[assignment]  # so that it begins at all
+        dplda.runs.run.reserve_space = lambda place, _: place.mkdir(parents=True)  # type: ignore[assignment]  # so that it begins at all
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         try:
             fit(counts, folder)
