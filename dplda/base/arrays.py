@@ -103,6 +103,16 @@ def symmetric(A: Array, name: str) -> Array:
     return (A + A.T) / 2
 
 
+def mix_bits(x: Array) -> Array:
+    """SplitMix64's finaliser of `x`, an array or number of type uint64 (Steele, Lea and Flood, 2014).
+
+    A bijection modulo 2^64, which compiled code may call, too.
+    """
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
 class Gpu(Protocol):
     """A device that runs kernels.
 

@@ -20,6 +20,7 @@ from dplda.base.errors import GateError
 from dplda.base.progress import NoProgress, Progress
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.private import propose_test_release, statistics
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.gate import Gate as Gate
 from dplda.private.gate import Release as Release
 from dplda.private.gate import WordFrequencies as WordFrequencies
@@ -30,7 +31,6 @@ from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE, clip_at_quantile, clip_in_range
 from dplda.private.statistics.exact_moments import ExactMoments
 from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.private.store.attributes import Attribute, TableRows
 
 _Integers = TypeVar("_Integers", int, np.ndarray)
 

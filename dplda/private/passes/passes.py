@@ -24,6 +24,7 @@ import numpy as np
 from dplda.base.arrays import Gpu
 from dplda.base.progress import NoProgress, Progress
 from dplda.base.threads import add, one_blas_thread, run_ranges, split, thread_count
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.exact_moments import ExactMoments, exact_moments
@@ -31,7 +32,6 @@ from dplda.private.statistics.statistic import equal_weights
 from dplda.private.statistics.third_moment_products import ProductSums, sums_of
 from dplda.private.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.private.statistics.word_votes import count_votes, word_hashes
-from dplda.private.store.attributes import Attribute, TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
 

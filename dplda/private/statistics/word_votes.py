@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dplda.base.arrays import mix_bits
 from dplda.base.compiled import compiled
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.threads import add, run_ranges, split
 from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.unit_sums import length_of, read_only
-from dplda.private.store.splitmix import finalise
 from dplda.private.store.units import UnitCounts
 
 MOST_WORDS = 200  # m: the largest number of words that a unit votes for
@@ -24,7 +24,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
     return np.frombuffer(digests, np.uint64)
 
 
-_mix = compiled()(finalise)
+_mix = compiled()(mix_bits)
 
 
 @compiled()

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dplda.base.arrays import mix_bits
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch
 from dplda.private.store.count_store import FINGERPRINT, META_BYTES, Block, CountStore, row_sums
-from dplda.private.store.splitmix import finalise
 from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
@@ -222,4 +222,4 @@ def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
 
 def _mixed(values: _Hashes) -> _Hashes:
     """One step of the generator SplitMix64 from each of `values`."""
-    return finalise(values + np.uint64(0x9E3779B97F4A7C15))
+    return mix_bits(values + np.uint64(0x9E3779B97F4A7C15))

@@ -513,12 +513,8 @@ def _origin(request: dict[str, Any], content: str) -> Origin:
 
 def _rules() -> dict[str, str]:
     """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
-    own = {"python": platform.python_version(), "code": _digest_of_code()}
+    own = {"python": platform.python_version(), "code": digest((PACKAGE / "text").rglob("*.py"), PACKAGE)}
     return own | versions(("dplda", *READ_WITH))
-
-
-def _digest_of_code() -> str:
-    return digest((file for folder in ("readers", "tokenize") for file in (PACKAGE / folder).glob("*.py")), PACKAGE)
 
 
 def _word_counting() -> ModuleType:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.store.attributes import Attribute, TableRows
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.store.count_store import Block, CountStore
 from dplda.text.records import DOCUMENT
 
