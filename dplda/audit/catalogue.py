@@ -24,8 +24,7 @@ from dplda.learning.synthetic import synthetic
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
 from dplda.private.statistics import Contribution
-from dplda.private.statistics.clipping import CLIP_GRID
-from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.private.statistics.clipping import CLIP_GRID, MOST_WORDS
 from dplda.runs.request import Request, find_words
 
 _WORDS = tuple(f"w{i}" for i in range(6))

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 import array_api_compat
 import numpy as np
+from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
 
@@ -103,7 +104,7 @@ def symmetric(A: Array, name: str) -> Array:
     return (A + A.T) / 2
 
 
-def mix_bits(x: Array) -> Array:
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser of `x`, an array or number of type uint64 (Steele, Lea and Flood, 2014).
 
     A bijection modulo 2^64, which compiled code may call, too.

@@ -28,9 +28,8 @@ from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_sc
 from dplda.private.passes.passes import Passes
 from dplda.private.propose_test_release import PtrResult, spectral_topics
 from dplda.private.statistics import NONNEGATIVE, Contribution
-from dplda.private.statistics.clipping import BOUND, MASS_SHARE, clip_at_quantile, clip_in_range
+from dplda.private.statistics.clipping import BOUND, MASS_SHARE, MOST_WORDS, clip_at_quantile, clip_in_range
 from dplda.private.statistics.exact_moments import ExactMoments
-from dplda.private.statistics.word_votes import MOST_WORDS
 
 _Integers = TypeVar("_Integers", int, np.ndarray)
 

@@ -18,7 +18,7 @@ class Release:
     """A noisy clipped sum over units: its `total` (n_rows, width) and its `mass`.
 
     `mass` is the noisy sum, at least 1, of the units' clip factors. A unit's clip factor is min(1, clip / norm), where
-    the norm includes the mass coordinate (`numerics.clipping`, which clips). `std` is the standard deviation of the
+    the norm includes the mass coordinate (`statistics.clipping`, which clips). `std` is the standard deviation of the
     noise of `total` in a column of weight 1. In a column of weight w it is `std` / sqrt(w); weights are the
     multiplicities of symmetric coordinates (`Contribution.weights`).
     """

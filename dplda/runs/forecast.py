@@ -59,10 +59,9 @@ from dplda.learning.vocabulary_size import (
 from dplda.private.curator import WordFrequencies
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE, SIGNED
-from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.clipping import BOUND, MOST_WORDS
 from dplda.private.statistics.expected_counts import MOST_GAIN
 from dplda.private.statistics.lda_moments import coefficients
-from dplda.private.statistics.word_votes import MOST_WORDS
 
 # The share of documents that contain the word of each rank; the last is extrapolated.
 _RANKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 300, 1000, 3000, 10_000, 1_000_000)

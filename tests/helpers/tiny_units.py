@@ -12,7 +12,7 @@ from dplda.base.arrays import to_numpy
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import aligned
 from dplda.private.statistics.gpu_sums import GpuSums, arranged, upload
-from dplda.private.statistics.second_moment import SECOND_MOMENT
+from dplda.private.statistics.moments import SECOND_MOMENT
 from dplda.private.statistics.unit_sums import UnitSums, flat_rows
 
 GPU = None

@@ -18,7 +18,7 @@ from dplda.private.passes import engines as compilation
 from dplda.private.passes import passes
 from dplda.private.passes.engines import _STAGE, compiling
 from dplda.private.passes.passes import compile_passes
-from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units, count_eligible
 from dplda.private.statistics.word_votes import _votes
 from dplda.runs.corpus import synthetic
@@ -80,18 +80,18 @@ def test_what_is_compiled_beforehand_is_what_a_fit_calls(corpus):
 
 
 COLD = """
-from dplda.private.passes import compilation
+from dplda.private.passes import engines
 from dplda.private.passes.passes import compile_passes
-from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units
 
 class Bar:
     def start(self, stage, total=None): print(stage, total)
     def advance(self, amount=1): print("+", amount)
 
-with compilation.compiling((FIRST_MOMENT,)) as wait:
+with engines.compiling((FIRST_MOMENT,)) as wait:
     wait(Bar())
-with compilation.compiling((FIRST_MOMENT,)) as wait:
+with engines.compiling((FIRST_MOMENT,)) as wait:
     wait(Bar())
 compile_passes(FIRST_MOMENT)
 print(sum(_loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")

@@ -18,11 +18,8 @@ from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
 from dplda.private.curator import WordFrequencies
 from dplda.private.statistics import Statistic
-from dplda.private.statistics.core import CORE
 from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
-from dplda.private.statistics.first_moment import FIRST_MOMENT
-from dplda.private.statistics.second_moment import SECOND_MOMENT
-from dplda.private.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT, SECOND_MOMENT_TIMES
 from dplda.private.statistics.third_moment import PROJECTED_THIRD_MOMENT, THIRD_MOMENT, THIRD_MOMENT_ALONG
 
 NOT_PRIVATE = "NOT PRIVATE"

@@ -121,7 +121,7 @@ class Passes(ABC):
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates.
 
-        The latter is the divisor of means (`numerics.clipping.quantise`).
+        The latter is the divisor of means (`statistics.clipping.quantise`).
         """
         return _sums_of(contribution, self._gpu).finish(self._sum_ranges(_clipped_sum, contribution, clip, self._gpu))
 

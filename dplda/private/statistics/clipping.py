@@ -23,6 +23,7 @@ import numpy as np
 from dplda.base.compiled import compiled
 
 BOUND = 1 << 20  # B: the clip threshold in lattice units
+MOST_WORDS = 200  # m: the largest number of words that a unit votes for; votes of norm above B are scaled down to it
 _BOUND_SQUARED = BOUND * BOUND
 MARGIN = 8  # a unit is clipped to B minus this many lattice steps, so that rounding rarely raises its norm above B
 

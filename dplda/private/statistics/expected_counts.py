@@ -229,7 +229,7 @@ EXPECTED_COUNTS = Statistic(
     contribution=_contribution,
     row=lambda k, directions: round_up(k),
     room=posterior_room,
-    cuda=CudaTwin("add_expected_counts", vectors=3),
+    cuda=CudaTwin("add_expected_counts", lambda scale, X: expected_counts(X, 0.1), vectors=3),
 )
 
 

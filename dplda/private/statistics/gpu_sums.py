@@ -7,7 +7,6 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -20,7 +19,7 @@ from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.private import statistics
-from dplda.private.statistics import Contribution
+from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.clipping import BOUND, MARGIN, MASS_SHARE
 from dplda.private.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 
@@ -227,17 +226,12 @@ def _test(gpu: Gpu, contribution: Contribution) -> bool:
     return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])
 
 
-def _examples() -> Iterator[Contribution]:
+def _examples() -> list[Contribution]:
     """A contribution for each kernel, on `_N_TRIED` words."""
     scale, X = np.linspace(1.0, 2.0, _N_TRIED), np.arange(1.0, 3 * _N_TRIED + 1).reshape(_N_TRIED, 3) % 7 + 1
-    yield statistics.first_moment(scale)
-    yield statistics.second_moment(scale)
-    yield statistics.second_moment_times(scale, X)
-    yield statistics.core(scale, X)
-    yield statistics.third_moment(X)
-    yield statistics.projected_third_moment(scale, X)
-    yield statistics.third_moment_along(X, np.eye(3))
-    yield statistics.expected_counts(X, 0.1)
+    exported = (getattr(statistics, name) for name in statistics.__all__)
+    twins = [item.cuda for item in exported if isinstance(item, Statistic) and item.cuda is not None]
+    return [twin.example(scale, X) for twin in twins]
 
 
 @cache

@@ -118,17 +118,18 @@ def _no_room(k, directions, longest):
 
 @dataclass(frozen=True)
 class CudaTwin:
-    """The CUDA kernel of a statistic, a function of unit_sums.cu.
-
-    `sides` is 2 or 3 if the coordinates of a symmetric array are computed in tiles of that dimension, else 0. `vectors`
-    is the number of vectors, as long as a row of the matrix, in a block's shared memory. `threads` is the number of
-    threads of a block, by default one for each tile or column.
-    """
+    """The CUDA kernel of a statistic."""
 
     kernel: str
+    """A function of unit_sums.cu."""
+    example: Callable[[np.ndarray, np.ndarray], Contribution]
+    """A contribution for a scale (n_words,) and a matrix (n_words, k), on which a GPU is tested before a run."""
     sides: int = 0
+    """2 or 3 if the coordinates of a symmetric array are computed in tiles of that dimension, else 0."""
     vectors: int = 1
+    """Number of vectors, as long as a row of the matrix, in a block's shared memory."""
     threads: int | None = None
+    """Number of threads of a block; by default one for each tile or column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -11,11 +11,9 @@ from dplda.base.arrays import mix_bits
 from dplda.base.compiled import compiled
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.threads import add, run_ranges, split
-from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.clipping import BOUND, MOST_WORDS
 from dplda.private.statistics.unit_sums import length_of, read_only
 from dplda.private.store.units import UnitCounts
-
-MOST_WORDS = 200  # m: the largest number of words that a unit votes for
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
@@ -124,7 +122,6 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
     replaced, and the sum over units of the vote that a word in all documents would receive, of sensitivity B in both
     cases. Their quotient is a document frequency in which every unit counts once. Both are private.
     """
-
     if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds
         raise ValueError("hashes of other words than the counts'")
     arrays = tuple(map(read_only, counts.arrays))
