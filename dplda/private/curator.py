@@ -21,12 +21,10 @@ from dplda.base.progress import NoProgress, Progress
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.private import propose_test_release, statistics
 from dplda.private.attributes import Attribute, TableRows
-from dplda.private.gate import Gate as Gate
-from dplda.private.gate import Release as Release
-from dplda.private.gate import WordFrequencies as WordFrequencies
+from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
 from dplda.private.passes.passes import Passes
-from dplda.private.propose_test_release import PtrResult, spectral_topics
+from dplda.private.propose_test_release import spectral_topics
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE, MOST_WORDS, clip_at_quantile, clip_in_range
 from dplda.private.statistics.exact_moments import ExactMoments

@@ -14,8 +14,8 @@ from dplda.budget.events import EXACT, Stage
 from dplda.private import statistics
 from dplda.private.attributes import Attribute
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
-from dplda.private.propose_test_release import PtrResult, decompose, spectral_topics
+from dplda.private.gate import PtrResult, Release, WordFrequencies
+from dplda.private.propose_test_release import decompose, spectral_topics
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.statistics.lda_moments import unpack

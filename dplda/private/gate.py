@@ -1,4 +1,7 @@
-"""The interface through which placements use the curator, and its releases."""
+"""What algorithms may request from the curator, and what it releases to them. Nothing here is private.
+
+A placement holds a `Gate`; the curator and its stand-ins in tests and audits implement it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 
-from dplda.private.propose_test_release import PtrResult
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import MASS_SHARE
 
@@ -49,6 +51,42 @@ class WordFrequencies:
     words: tuple[str, ...]
     frequencies: np.ndarray
     std: float
+
+
+@dataclass(frozen=True)
+class StabilityTest:
+    """A released `bound` of a private quantity. If there is a threshold `above`, the bound must exceed it to pass."""
+
+    name: str
+    bound: float
+    above: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run may continue."""
+        return self.above is None or self.bound > self.above
+
+    def __str__(self) -> str:
+        needed = "" if self.above is None else f" (needed: more than {self.above:.3g})"
+        return f"{self.name} {self.bound:.3g}{needed}"
+
+
+@dataclass(frozen=True)
+class PtrResult:
+    """An output that is released only if its tests pass: `value`, or None.
+
+    `std` is the standard deviation of the noise in each entry. `tests` are in the order in which they were made;
+    without a value, at least one of them failed. All fields are released.
+    """
+
+    value: np.ndarray | None
+    std: float
+    tests: tuple[StabilityTest, ...]
+
+    @property
+    def findings(self) -> str:
+        """All tests and their bounds, in one line."""
+        return "; ".join(map(str, self.tests))
 
 
 class Gate(Protocol):
