@@ -56,7 +56,7 @@ from dplda.learning.vocabulary_size import (
     noise_level,
     run_mu,
 )
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE, SIGNED
 from dplda.private.statistics.clipping import BOUND, MOST_WORDS

@@ -32,7 +32,7 @@ from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettin
 from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_topics
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel
-from dplda.private.gate import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies
 from dplda.private.statistics import Statistic
 from dplda.runs.corpus import Corpus
 from dplda.runs.forecast import require_documents

@@ -12,9 +12,9 @@ import pytest
 
 import dplda
 from dplda.budget.events import GAUSSIAN_THRESHOLD, Event
+from dplda.private import Release, WordFrequencies
 from dplda.private.attributes import TableRows
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.noise import lattice_scale
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import NONNEGATIVE, Contribution

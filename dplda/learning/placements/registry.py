@@ -16,7 +16,7 @@ from dplda.learning.placements import published as published_noise
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
 from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT, SECOND_MOMENT_TIMES

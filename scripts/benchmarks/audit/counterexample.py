@@ -14,8 +14,8 @@ from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours, NoNoise
 from dplda.budget.events import Event
 from dplda.learning.settings import FitSettings
+from dplda.private import Release, WordFrequencies
 from dplda.private.exact_gate import ExactGate
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution
 from dplda.runs.request import Request
