@@ -347,7 +347,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             private = isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")
             assert not private or ast.unparse(call.args[1]) == "'__notes__'", module  # of an exception
         if calls(tree, "import_module"):
-            assert module in {"dplda.base.lazy", "dplda.private.store.preparation"}, module
+            assert module == "dplda.base.lazy", module
         if calls(tree, "found") and ("dplda.base.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
             known = {"found('dplda.runs.tabulation', 'tabulate')", "found('dplda.runs.evaluation', 'evaluate')"}

@@ -18,9 +18,7 @@ from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
-_SEALED = (
-    _DOMAIN + b" seal of eligible documents"
-)  # a fingerprint of all documents, as earlier code kept it, is no match
+_SEALED = _DOMAIN + b" seal of eligible documents"
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
 _CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
@@ -95,16 +93,14 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
 
     With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
-    found = _stored(store, key) or _taken(store, key)
+    found = _stored(store, key)
+    if found is None:
+        fingerprinter = Fingerprinter(key, store.unit)
+        fingerprinter.add_words(store.dictionary)
+        for block in store.blocks():
+            fingerprinter.add(block)
+        found = fingerprinter.result()
     return found if ids_of is None else replace(found, ids=keyed_ids(store, key, ids_of))
-
-
-def _taken(store: CountStore, key: bytes) -> Fingerprint:
-    fingerprinter = Fingerprinter(key, store.unit)
-    fingerprinter.add_words(store.dictionary)
-    for block in store.blocks():
-        fingerprinter.add(block)
-    return fingerprinter.result()
 
 
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:

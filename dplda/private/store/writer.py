@@ -1,11 +1,10 @@
-"""An incomplete store on disk, from which the next import can resume.
+"""Write a corpus store from chunks of counted documents, so that a stopped import can resume.
 
-.STORE.partial/origin.json   the source of the documents, see `Origin`
-.STORE.partial/store         the shards written so far
-.STORE.partial/lock          locked by the one process that writes
+`StoreWriter` collects chunks into shards. Until the store is complete, they are in a `PartialStore`:
 
-
-Writing a corpus store from chunks of counted documents, so that a stopped import can resume.
+    .STORE.partial/origin.json   the source of the documents, see `Origin`
+    .STORE.partial/store         the shards written so far
+    .STORE.partial/lock          locked by the one process that writes
 """
 
 from __future__ import annotations
@@ -144,16 +143,12 @@ class PartialStore:
         if os.path.exists(self._destination):
             error = StoreLocked if is_store(self._destination) else InputError
             raise error(f"{self._destination} exists already. Choose another folder, or remove it.")
-        if stopped is None or not self.shards or self._restart or self._has_changed(stopped):
-            self._begin()
+        if stopped is not None and self.shards and not self._restart and not self._has_changed(stopped):
+            kept = set(map(shard_name, range(self.n_shards)))
+            for file in self.inside.iterdir():
+                if file.name not in kept:
+                    file.unlink()
             return
-        kept = set(map(shard_name, range(self.n_shards)))
-        for file in self.inside.iterdir():
-            if file.name not in kept:
-                file.unlink()
-
-    def _begin(self) -> None:
-        """Start over."""
         self.shards, self.n_shards = [], 0
         self._clear()
         self.inside.mkdir(mode=0o700)
@@ -214,7 +209,11 @@ def _locked(folder: Path, destination: Path) -> FileLock:
             folder.mkdir(mode=0o700)
         lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
         try:
-            _check_ours(folder)
+            status = os.lstat(folder)
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():  # whoever made it can read it
+                raise InputError(
+                    f"{folder} is not a folder that you own. Remove it, or choose another place for the store."
+                )
             lock.acquire()
         except FileNotFoundError:  # the process that held it has just finished and removed it
             continue
@@ -223,13 +222,6 @@ def _locked(folder: Path, destination: Path) -> FileLock:
                 f"Another import into {destination} is running. Wait for it, or choose another folder."
             ) from None
         return lock
-
-
-def _check_ours(folder: Path) -> None:
-    """Raise `InputError` if another user made `folder`, because that user could then read what is written into it."""
-    status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise InputError(f"{folder} is not a folder that you own. Remove it, or choose another place for the store.")
 
 
 def sweep(folder: Path, seconds: float) -> None:
