@@ -17,17 +17,16 @@ from dplda.private.statistics.clipping import MASS_SHARE
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy clipped sum over units: its `total` (n_rows, width) and its `mass`.
-
-    `mass` is the noisy sum, at least 1, of the units' clip factors. A unit's clip factor is min(1, clip / norm), where
-    the norm includes the mass coordinate (`statistics.clipping`, which clips). `std` is the standard deviation of the
-    noise of `total` in a column of weight 1. In a column of weight w it is `std` / sqrt(w); weights are the
-    multiplicities of symmetric coordinates (`Contribution.weights`).
-    """
+    """A noisy clipped sum over units."""
 
     total: np.ndarray
+    """(n_rows, width)."""
     mass: float
+    """The noisy sum, at least 1, of the units' clip factors min(1, clip / norm); the norm includes the mass coordinate
+    (`statistics.clipping.quantise`)."""
     std: float
+    """Standard deviation of the noise of `total` in a column of weight 1, and sqrt(w) times less in one of weight w;
+    weights are the multiplicities of symmetric coordinates (`Contribution.weights`)."""
 
     @property
     def mean(self) -> np.ndarray:
@@ -55,11 +54,11 @@ class WordFrequencies:
 
 @dataclass(frozen=True)
 class StabilityTest:
-    """A released `bound` of a private quantity. If there is a threshold `above`, the bound must exceed it to pass."""
+    """A released bound of a private quantity."""
 
     name: str
     bound: float
-    above: float | None = None
+    above: float | None = None  # the threshold that the bound must exceed to pass, if any
 
     @property
     def passed(self) -> bool:
@@ -73,15 +72,11 @@ class StabilityTest:
 
 @dataclass(frozen=True)
 class PtrResult:
-    """An output that is released only if its tests pass: `value`, or None.
+    """An output that is released only if its tests pass. All fields are released."""
 
-    `std` is the standard deviation of the noise in each entry. `tests` are in the order in which they were made;
-    without a value, at least one of them failed. All fields are released.
-    """
-
-    value: np.ndarray | None
-    std: float
-    tests: tuple[StabilityTest, ...]
+    value: np.ndarray | None  # None if a test failed
+    std: float  # standard deviation of the noise in each entry
+    tests: tuple[StabilityTest, ...]  # in the order in which they were made
 
     @property
     def findings(self) -> str:
@@ -93,28 +88,28 @@ class Gate(Protocol):
     """The releases that every placement may request from the curator."""
 
     def choose_words(self) -> WordFrequencies:
-        """Privately selected words of the documents, with noisy document frequencies."""
+        """Select words of the documents privately; return them with noisy document frequencies."""
 
     def use_words(self, words: Sequence[str]) -> None:
         """Restrict all later releases to these words."""
 
     def word_frequencies(self) -> WordFrequencies:
-        """Noisy document frequencies of the words in use."""
+        """Return noisy document frequencies of the words in use."""
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clipping norm near the `quantile` of the units' norms, from a sample of about a `share` of them."""
+        """Return a clipping norm near the `quantile` of the units' norms, from a sample of about a `share` of them."""
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The noisy sum of contributions, each unit clipped to norm `clip`."""
+        """Return the noisy sum of contributions, each unit clipped to norm `clip`."""
 
     def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
-        """The noisy clipped sum that spends all events in `stages` at once.
+        """Return the noisy clipped sum that spends all events in `stages` at once.
 
         It is as precise as the best weighted average of separate releases, one for each event.
         """
 
     def size(self) -> float:
-        """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.
+        """Return the noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.
 
         Tokens are counted among the words in use, or among all words before `use_words`.
         """
@@ -127,7 +122,7 @@ class OutputGate(Gate, Protocol):
     """
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """The noisy decomposition of the whitened third moment's clipped mean plus K, which is LDA's correction."""
+        """Return the noisy decomposition of the whitened third moment's clipped mean plus K, LDA's correction."""
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """Noisy topics, computed from the exact moments of all units."""
+        """Return noisy topics, computed from the exact moments of all units."""

@@ -63,7 +63,7 @@ class UnitRange:
 
 def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
     """The store's counts over its whole (private) dictionary, grouped by unit."""
-    return _grouped(store, None, units)
+    return _group_by_unit(store, None, units)
 
 
 def project(
@@ -75,7 +75,7 @@ def project(
     """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
     # unknown words select the last column, which is empty
-    return _grouped(store, store.columns(vocabulary), units, rows)
+    return _group_by_unit(store, store.columns(vocabulary), units, rows)
 
 
 def units_of_groups(
@@ -120,7 +120,7 @@ def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.nda
         yield block, keys[inside], inside
 
 
-def _grouped(
+def _group_by_unit(
     store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
 ) -> UnitCounts:
     """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.

@@ -98,7 +98,7 @@ class PartialStore:
 
     def open(self) -> None:
         """Lock the folder and find the shards to resume from. Raises `InputError`, `StoreLocked` or `OSError`."""
-        self._lock = _locked(self.folder, self._destination)
+        self._lock = _lock_folder(self.folder, self._destination)
         try:
             self._resume_or_begin()
         except BaseException:
@@ -171,20 +171,20 @@ class PartialStore:
     def _has_changed(self, stopped: Origin) -> bool:
         """Whether the state of the source differs from `stopped`. Raises `InputError` if the options differ."""
         origin = self._origin or Origin({}, {})
-        options = _differing(stopped.options, origin.options)
+        options = _differences(stopped.options, origin.options)
         if options:
             raise InputError(
                 f"The import into {self._destination} that was stopped differs from this one in {', '.join(options)}. "
                 "Give the same options to resume it, or --restart (restart=True) to discard it."
             )
-        changed = _differing(stopped.state, origin.state)
+        changed = _differences(stopped.state, origin.state)
         if changed:
             since = f"since an import into {self._destination} was stopped"
             self._notice(f"Starting over: {' and '.join(changed)} changed {since}.")
         return bool(changed)
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [name for name in {**one, **other} if one.get(name) != other.get(name)]
 
 
@@ -201,7 +201,7 @@ def _write_bytes(path: Path, content: bytes) -> None:
     write_atomically(path, lambda file: file.write(content))
 
 
-def _locked(folder: Path, destination: Path) -> FileLock:
+def _lock_folder(folder: Path, destination: Path) -> FileLock:
     """Make `folder`, accessible only to its owner, and lock it. Raises `StoreLocked` if another process has done so."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
