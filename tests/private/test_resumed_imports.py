@@ -28,11 +28,15 @@ from hypothesis import strategies as st
 import dplda
 from dplda.base.errors import InputError
 from dplda.cli.main import main
-from dplda.private.store import count_store, preparation, writer
+from dplda.private.store import count_store as shards
+from dplda.private.store import preparation as prepare
+from dplda.private.store import writer
+from dplda.private.store import writer as partial_module
 from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.fingerprint import Fingerprinter, fingerprint
 from dplda.private.store.writer import StoreLocked, StoreWriter
-from dplda.text import counted_files, pool, tables
+from dplda.text import counted_files, pool
+from dplda.text import tables as parquet
 
 SCRIPT = Path(__file__).parents[1] / "killed_imports.py"
 FIND_TOKENS = cache(pool.find_tokens)
@@ -50,7 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(writer, "_SHARD_BLOCKS", 1)
     for module in (counted_files, pool):
         monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
     monkeypatch.setattr(pool, "_SMALL_CHUNKS", 1000)
     monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
 
@@ -369,7 +373,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
 ) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
-    write_atomically, left = count_store.write_atomically, 0
+    write_atomically, left = shards.write_atomically, 0
 
     def full(path: Path, write: Callable[[object], object]) -> None:
         nonlocal left
@@ -389,7 +393,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
         left = len(behind) + 1
         store = tmp_path / f"s{left}"
         with monkeypatch.context() as patch:
-            for module in (count_store, writer):
+            for module in (shards, partial_module):
                 patch.setattr(module, "write_atomically", full)
             message = failure(take, store)
         if message is not None:
@@ -503,7 +507,7 @@ def test_a_file_more_in_a_folder_is_a_change(tmp_path: Path) -> None:
 def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(preparation, "versions", lambda names: dict.fromkeys(names, "99"))
+    monkeypatch.setattr(prepare, "versions", lambda names: dict.fromkeys(names, "99"))
     assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
 
 
