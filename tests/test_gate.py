@@ -155,18 +155,23 @@ def protected_names() -> dict[str, str]:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             names = [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
             names += [target.id for target in targets if isinstance(target, ast.Name)]
-            found |= {name: package_of(module) for name in names if not name.startswith("_")}
-    return found
+            for name in names:
+                assert found.setdefault(name, package_of(module)) == package_of(module) or name.startswith("_"), name
+    return {name: package for name, package in found.items() if not name.startswith("_")}
 
 
 def taken(module: str, tree: ast.Module) -> set[str]:
-    """What `module` names of other protected packages than its own; constants in capitals are public."""
-    own, imports = package_of(module), {name for home, name in imported(tree) if home.startswith("dplda.private")}
-    names = {name for name, home in protected_names().items() if home != own and not name.isupper()}
-    return names & (mentions(tree) - HOMONYMS | imports)
+    """What `module` imports from other protected packages than its own, and which of their public names it mentions.
+
+    Constants in capitals are public.
+    """
+    own = package_of(module)
+    imports = {name for home, name in imported(tree) if package_of(home) not in ("", own)}
+    names = {name for name, home in protected_names().items() if home != own} - HOMONYMS
+    return {name for name in imports | (mentions(tree) & names) if not name.isupper()}
 
 
-def test_outside_nobody_takes_more_of_the_protected_modules_than_is_listed():
+def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only():
     passes = {name for name in MODULES if name.startswith(("dplda.private.passes", "dplda.private.store"))}
     for module, tree in MODULES.items():
         if module not in passes:
@@ -176,9 +181,7 @@ def test_outside_nobody_takes_more_of_the_protected_modules_than_is_listed():
 def test_protected_modules_are_imported_by_name():
     for module, tree in MODULES.items():
         if not module.startswith("dplda.private"):
-            whole = {f"{home}.{name}" for home, name in imported(tree)} | {
-                home for home, name in imported(tree) if not name
-            }
+            whole = {".".join(filter(None, pair)) for pair in imported(tree)}
             assert not [name for name in whole if name in MODULES and package_of(name)], module
 
 

@@ -13,8 +13,7 @@ from scipy.stats import norm
 
 from dplda.private import noise
 from dplda.private.noise import selection_threshold
-from dplda.private.statistics.clipping import BOUND, CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
-from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MOST_WORDS, clip_at_quantile, clip_bins, clip_in_range
 
 
 def leak(threshold: int, scale: float, weights: np.ndarray) -> float:
