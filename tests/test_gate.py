@@ -8,145 +8,78 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import grimp
 import pytest
 
+from dplda import private
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
-# The curator's passes, wherever documents are read.
-PASSES = {
-    "dplda.private.passes.passes",
-    "dplda.private.passes.gpu_passes",
-    "dplda.private.passes.cluster_passes",
-    "dplda.private.passes.engines",
-}
-LOOPS = {  # sums of units that they are given
-    *(
-        "dplda.private.statistics.unit_sums",
-        "dplda.private.statistics.word_votes",
-        "dplda.private.statistics.third_moment_products",
-    ),
-}
-
+# The modules that hold private counts, compute on them or release them. Contracts in pyproject.toml say which modules
+# may import these; this test says what they may take from them, and that nobody else even names it.
+PROTECTED = (
+    *("dplda.private.store", "dplda.private.passes"),
+    *("dplda.private.curator", "dplda.private.exact_gate", "dplda.private.propose_test_release"),
+    *(f"dplda.private.statistics.{name}" for name in ("unit_sums", "third_moment_products", "gpu_sums")),
+    *("dplda.private.statistics.exact_moments", "dplda.private.statistics.word_votes"),
+)
 COUNTS = ("dplda.private.store", "dplda.runs.corpus")  # where private counts are made
-
-# The modules outside these that may import each. `dplda.runs.fitting` hands the store on unread;
-# the commands that read a corpus say that they are not private, and
-# `dplda.runs.grid` reads corpora that were planted or declared public, as do `dplda.runs.priors` and
-# `dplda.audit.shadow_models`; `dplda.audit.games` makes its own. `dplda.cli.table_commands` shows on the screen how
-# many of the first documents are in no group.
-PRIVATE_MODULES = {
+TAKEN = {  # by each module, of the names that other protected packages define
+    "dplda.private.curator": {
+        *("Passes", "count_votes", "exact_moments", "ExactMoments"),
+        *("spectral_topics", "release_decomposition", "release_topics"),
+    },
+    "dplda.private.exact_gate": {"Curator", "count_votes", "decompose", "spectral_topics"},
+    "dplda.private.statistics.unit_sums": {"UnitCounts"},
+    "dplda.private.statistics.third_moment_products": {"UnitCounts", "UnitSums", "length_of", "read_only"},
+    "dplda.private.statistics.exact_moments": {"length_of", "read_only"},
+    "dplda.private.statistics.word_votes": {"UnitCounts", "length_of", "read_only"},
+    # It makes stores.
     "dplda.runs.corpus": {
-        "dplda",
-        "dplda.corpus",
-        "dplda.runs.fitting",
-        "dplda.runs.words",
-        "dplda.runs.series",
-        "dplda.runs.estimator",
-        "dplda.runs.priors",
-        "dplda.runs.run",
-        "dplda.runs.charged_query",
-        "dplda.runs.tabulation",
-        "dplda.runs.evaluation",
-        "dplda.audit.games",
-        "dplda.audit.shadow_models",
-        "dplda.runs.grid",
-        "dplda.cli.corpus_command",
-        "dplda.cli.options",
-        "dplda.cli.run_commands",
-        "dplda.cli.table_commands",
+        *("ById", "InMemory", "Preparation", "Prepared", "RawFiles", "documents_by_id", "store_from_matrix"),
+        *("CountStore", "Notice", "silent", "cache_root", "check_tokenization", "is_partial", "is_store"),
     },
-    "dplda.private.store.preparation": {
-        "dplda.runs.corpus",
-        "dplda.runs.priors",
-        "dplda.runs.run",
-    },  # runs name `ById` alone
-    "dplda.private.store.count_store": {*PASSES, "dplda.cli.options"},
-    "dplda.private.store.units": {*PASSES, *LOOPS},
-    "dplda.private.store.fingerprint": {*("dplda.runs.run", "dplda.runs.priors", "dplda.runs.grid")},
-    "dplda.private.store.writer": set(),
-    "dplda.private.store.splitmix": {"dplda.private.statistics.word_votes"},
+    # It hands the store on unread, and says which ids count.
+    "dplda.runs.run": {
+        *("Curator", "ExactGate", "running_engine", "compiling", "is_local", "fingerprint", "ById"),
+    },
+    # Corpora that were planted or declared public.
+    "dplda.runs.grid": {"ExactGate", "LocalPasses", "fingerprint"},
+    "dplda.runs.priors": {"cache_root", "fingerprint"},
+    "dplda.audit.games": {"Curator", "LocalPasses"},
+    "dplda.audit.replay": {"Curator"},
+    # The type of what they are given.
+    "dplda.runs.charged_query": {"Curator"},
+    "dplda.runs.tabulation": {"Curator"},
+    "dplda.runs.evaluation": {"Curator"},
+    # The names of files, and no document.
+    "dplda.cli.options": {"is_partial", "is_store"},
 }
-# What computes on counts, and who may name it outside the module that defines it.
-PRIVATE_NAMES = {
-    "CountStore": {*PASSES},
-    "UnitCounts": {*PASSES, *LOOPS},
-    "UnitRange": PASSES,
-    "all_words": {"dplda.private.passes.passes"},
-    "units_of_groups": {"dplda.private.passes.passes"},
-    "group_votes": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"},
-    "count_group_votes": {"dplda.private.curator", "dplda.private.exact_gate"},
-    "read_range": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"},
-    "UnitSums": {"dplda.private.passes.passes", "dplda.private.statistics.third_moment_products"},
-    "ProductSums": {"dplda.private.passes.passes"},
-    "sums_of": {"dplda.private.passes.passes"},
-    "_loop_over_units": set(),
-    "count_eligible": {"dplda.private.passes.passes"},
-    "clip_bins": {"dplda.private.passes.passes", "dplda.private.passes.gpu_passes"},
-    "Passes": {*PASSES, "dplda.private.curator"},
-    "LocalPasses": {
-        "dplda.private.passes.engines",
-        "dplda.private.passes.gpu_passes",
-        "dplda.audit.games",
-        "dplda.runs.grid",
-    },
-    "ClusterPasses": {"dplda.private.passes.engines"},
-    "GpuPasses": {"dplda.private.passes.engines"},
-    "running_engine": {"dplda.runs.run"},
-    "GpuSums": {"dplda.private.passes.gpu_passes"},
-    "UnitArrays": {"dplda.private.passes.gpu_passes"},
-    "arranged": {"dplda.private.passes.gpu_passes"},
-    "upload": {"dplda.private.passes.gpu_passes"},
-    "word_hashes": {"dplda.private.passes.passes"},
-    "exact_moments": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"} | {"dplda.private.curator"},
-    "ExactMoments": {"dplda.private.passes.passes", "dplda.private.passes.cluster_passes"} | {"dplda.private.curator"},
+# Common names, which other modules have for something else: only imports count.
+HOMONYMS = {"fingerprint", "write_atomically", "merge", "in_threads", "decompose"}
+# The methods that return exact sums, and what else computes on documents. Who may name it outside its own module.
+GATEKEEPERS = {"dplda.private.curator", "dplda.private.exact_gate"}
+EXACT_SUMS = {
     "clip_histogram": {"dplda.private.curator"},
-    "clipped_sum": {"dplda.private.curator", "dplda.private.exact_gate", "dplda.private.passes.gpu_passes"},
-    "largest_norm": {"dplda.private.exact_gate", "dplda.private.passes.gpu_passes"},
-    "count_votes": {"dplda.private.passes.passes", "dplda.private.curator", "dplda.private.exact_gate"},
-    "count_units": {"dplda.private.curator", "dplda.private.exact_gate"},
-    "spectral_topics": {"dplda.private.curator", "dplda.private.exact_gate"},
-    "_whitened_tensor": {"dplda.private.propose_test_release"},
-    "release_decomposition": {"dplda.private.curator"},
-    "release_topics": {"dplda.private.curator"},
+    "count_group_votes": GATEKEEPERS,
+    "clipped_sum": GATEKEEPERS,
+    "largest_norm": {"dplda.private.exact_gate"},
+    "count_votes": GATEKEEPERS,
+    "count_units": GATEKEEPERS,
+    "exact_moments": {"dplda.private.curator"},
+    "clip_bins": set(),
     "ExactNoise": {"dplda.runs.run", "dplda.audit.games", "dplda.runs.grid"},
-    "Curator": {
-        *("dplda.runs.run", "dplda.private.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
-        # as the type of what they are given
-        *("dplda.runs.charged_query", "dplda.runs.tabulation", "dplda.runs.evaluation"),
-    },
-    "ExactGate": {"dplda.runs.run", "dplda.runs.grid"},
     "counts_for": {"dplda.cli.run_commands", "dplda.runs.grid", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
     "first_records": {"dplda.cli.table_commands"},
-    "first_groups": {"dplda.cli.table_commands"},
+    "first_groups": {"dplda.cli.table_commands"},  # on the screen: how many of the first documents are in no group
 }
 DEFINED_IN = {
-    **dict.fromkeys(
-        (
-            *("Passes", "read_range", "clip_histogram", "clipped_sum", "largest_norm", "count_units"),
-            *("group_votes", "count_group_votes"),
-        ),
-        "dplda.private.passes.passes",
-    ),
-    "LocalPasses": "dplda.private.passes.passes",
-    "ClusterPasses": "dplda.private.passes.cluster_passes",
-    "GpuPasses": "dplda.private.passes.gpu_passes",
-    "running_engine": "dplda.private.passes.engines",
-    **dict.fromkeys(["GpuSums", "UnitArrays", "arranged", "upload"], "dplda.private.statistics.gpu_sums"),
-    **dict.fromkeys(["UnitSums", "_loop_over_units", "count_eligible"], "dplda.private.statistics.unit_sums"),
-    **dict.fromkeys(["ProductSums", "sums_of"], "dplda.private.statistics.third_moment_products"),
-    **dict.fromkeys(["count_votes", "word_hashes"], "dplda.private.statistics.word_votes"),
+    "count_votes": "dplda.private.statistics.word_votes",
+    "exact_moments": "dplda.private.statistics.exact_moments",
     "clip_bins": "dplda.private.statistics.clipping",
-    **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.private.statistics.exact_moments"),
-    **dict.fromkeys(["spectral_topics", "_whitened_tensor"], "dplda.private.propose_test_release"),
-    **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.private.propose_test_release"),
     "ExactNoise": "dplda.private.noise",
-    "Curator": "dplda.private.curator",
-    "ExactGate": "dplda.private.exact_gate",
     "counts_for": "dplda.runs.corpus",
     "read_sample": "dplda.text.sampling",
     "first_records": "dplda.cli.check_command",
@@ -208,40 +141,77 @@ def _last(node: ast.Name | ast.Attribute) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr
 
 
-@pytest.mark.parametrize("private", PRIVATE_MODULES)
-def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only(private):
-    graph = grimp.build_graph("dplda", cache_dir=None)
-    importers = {name for name in graph.find_modules_that_directly_import(private) if not name.startswith(COUNTS)}
-    scanned = {
-        name for name, tree in outside() for module, item in imported(tree) if private in (module, f"{module}.{item}")
+def package_of(module: str) -> str:
+    """The protected package, or module of statistics, that `module` is in; empty for any other."""
+    return next((name for name in PROTECTED if module == name or module.startswith(f"{name}.")), "")
+
+
+@cache
+def protected_names() -> dict[str, str]:
+    """The protected package of every public name that a protected module defines at its top level."""
+    found = {}
+    for module, tree in MODULES.items():
+        for node in tree.body if package_of(module) else []:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+            names += [target.id for target in targets if isinstance(target, ast.Name)]
+            for name in names:
+                assert found.setdefault(name, package_of(module)) == package_of(module) or name.startswith("_"), name
+    return {name: package for name, package in found.items() if not name.startswith("_")}
+
+
+def taken(module: str, tree: ast.Module) -> set[str]:
+    """What `module` imports from other protected packages than its own, and which of their public names it mentions.
+
+    Constants in capitals are public.
+    """
+    own = package_of(module)
+    imports = {name for home, name in imported(tree) if package_of(home) not in ("", own)}
+    names = {name for name, home in protected_names().items() if home != own} - HOMONYMS
+    return {name for name in imports | (mentions(tree) & names) if not name.isupper()}
+
+
+def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only():
+    passes = {name for name in MODULES if name.startswith(("dplda.private.passes", "dplda.private.store"))}
+    for module, tree in MODULES.items():
+        if module not in passes:
+            assert taken(module, tree) <= TAKEN.get(module, set()), module
+
+
+def test_protected_modules_are_imported_by_name():
+    for module, tree in MODULES.items():
+        if not module.startswith("dplda.private"):
+            whole = {".".join(filter(None, pair)) for pair in imported(tree)}
+            assert not [name for name in whole if name in MODULES and package_of(name)], module
+
+
+def test_the_room_exports_the_gate_and_released_types():
+    assert set(private.__all__) == {"Gate", "OutputGate", "PtrResult", "Release", "StabilityTest", "WordFrequencies"}
+    assert not set(private.__all__) & set(protected_names())
+
+
+@pytest.mark.parametrize("name", EXACT_SUMS)
+def test_exact_sums_are_named_by_the_curator_and_listed_exceptions_only(name):
+    users = {
+        module
+        for module, tree in MODULES.items()
+        if name in mentions(tree) and not module.startswith(("dplda.private.passes", *COUNTS))
     }
-    assert importers | scanned <= PRIVATE_MODULES[private]
+    assert users - {DEFINED_IN.get(name)} <= EXACT_SUMS[name]
 
 
-def test_runs_say_which_ids_count_and_prepare_nothing():
-    names = {
-        name for module, name in imported(MODULES["dplda.runs.run"]) if module == "dplda.private.store.preparation"
-    }
-    assert names == {"ById"}
+BROKEN = {
+    "dplda.learning.placements.default": "from dplda.private.store.count_store import CountStore",
+    "dplda.report.page": "from dplda.runs import corpus\ncorpus.CountStore.open('store')",
+    "dplda.runs.fitting": "def f(passes):\n    return passes.exact_moments(None)",
+    "dplda.runs.grid": "from dplda.private.curator import Curator",
+    "dplda.private.noise": "from dplda.private.statistics.unit_sums import UnitSums",
+}
 
 
-def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private():
-    public = {"dplda.private.store", "dplda.private.store.attributes"}
-    assert {name for name in MODULES if name.startswith(COUNTS)} == {*PRIVATE_MODULES, *public}
-
-
-@pytest.mark.parametrize("name", PRIVATE_NAMES)
-def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_only(name):
-    users = set()
-    for module, tree in outside():
-        if name in mentions(tree) and module != DEFINED_IN.get(name):
-            users.add(module)
-    assert users <= PRIVATE_NAMES[name]
-
-
-def test_projecting_counts_is_called_for_passes_only():
-    users = {module for module, tree in outside() if ("dplda.private.store.units", "project") in imported(tree)}
-    assert users == {"dplda.private.passes.passes"}
+@pytest.mark.parametrize("module", BROKEN)
+def test_the_scan_finds_what_is_taken(module):
+    assert not taken(module, ast.parse(BROKEN[module])) <= TAKEN.get(module, set())
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
@@ -380,7 +350,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             private = isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")
             assert not private or ast.unparse(call.args[1]) == "'__notes__'", module  # of an exception
         if calls(tree, "import_module"):
-            assert module in {"dplda.base.lazy", "dplda.private.store.preparation"}, module
+            assert module == "dplda.base.lazy", module
         if calls(tree, "found") and ("dplda.base.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
             known = {"found('dplda.runs.tabulation', 'tabulate')", "found('dplda.runs.evaluation', 'evaluate')"}

@@ -24,8 +24,7 @@ from dplda.learning.synthetic import synthetic
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
 from dplda.private.statistics import Contribution
-from dplda.private.statistics.clipping import CLIP_GRID
-from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.private.statistics.clipping import CLIP_GRID, MOST_WORDS
 from dplda.runs.fitting import plan_topics
 from dplda.runs.words import find_words
 

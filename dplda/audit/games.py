@@ -20,11 +20,10 @@ from dplda.base.errors import InputError
 from dplda.base.progress import Progress
 from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import Event, Stage
+from dplda.private import OutputGate, PtrResult, Release, WordFrequencies
 from dplda.private.curator import Curator
-from dplda.private.gate import OutputGate, Release, WordFrequencies
 from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.private.passes.passes import LocalPasses
-from dplda.private.propose_test_release import PtrResult
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.runs.corpus import Corpus
 

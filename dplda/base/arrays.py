@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 import array_api_compat
 import numpy as np
+from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
 
@@ -101,6 +102,16 @@ def symmetric(A: Array, name: str) -> Array:
     if float(xp.max(xp.abs(A - A.T))) > rounding(A) * float(xp.max(xp.abs(A))):
         raise InputError(f"{name} must be symmetric; pass (A + A.T) / 2 if that is what is meant")
     return (A + A.T) / 2
+
+
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser of `x`, an array or number of type uint64 (Steele, Lea and Flood, 2014).
+
+    A bijection modulo 2^64, which compiled code may call, too.
+    """
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 class Gpu(Protocol):

@@ -26,7 +26,7 @@ from dplda.base.software import PACKAGE, digest
 
 _decorating = threading.RLock()  # held while numba's global cache folder is another one
 # Compiled in, as code or constants.
-_SOURCES = ("base/*.py", "private/statistics/*.py", "private/store/splitmix.py", "model/inference.py")
+_SOURCES = ("base/*.py", "private/statistics/*.py", "model/inference.py")
 
 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -237,7 +237,7 @@ def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     """Print each group with its number of units and largest topics, and the changes that are certain."""
-    from dplda.private.store.attributes import OTHER
+    from dplda.private.attributes import OTHER
 
     units, shares, tells = one.units(), one.shares(), one.tells
     if not one.by:

@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from dplda.learning.estimates import Estimates, within
 from dplda.model.topic_model import TopicModel
-from dplda.private.gate import Release
+from dplda.private import Release
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP, MOST, document_completion
 from dplda.private.statistics.word_pairs import FIRST, PAIRS
 

@@ -16,7 +16,7 @@ import numpy as np
 from dplda.base.arrays import to_device, to_numpy
 from dplda.learning.eigenpairs import EigenPairs, robust_power_method
 from dplda.model.prior_topics import ReleasedCounts
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 from dplda.private.statistics.lda_moments import coefficients, pairings
 
 _MANY = 40  # topics, from which on the power method takes most of the time of a fit

@@ -24,7 +24,7 @@ from dplda.base.config import NO_NOISE
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
 from dplda.learning.settings import DEFAULTS, FitSettings
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 
 _USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth

@@ -20,17 +20,14 @@ from dplda.base.errors import GateError
 from dplda.base.progress import NoProgress, Progress
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.private import propose_test_release, statistics
-from dplda.private.gate import Gate as Gate
-from dplda.private.gate import Release as Release
-from dplda.private.gate import WordFrequencies as WordFrequencies
+from dplda.private.attributes import Attribute, TableRows
+from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
 from dplda.private.passes.passes import Passes
-from dplda.private.propose_test_release import PtrResult, spectral_topics
+from dplda.private.propose_test_release import spectral_topics
 from dplda.private.statistics import NONNEGATIVE, Contribution
-from dplda.private.statistics.clipping import BOUND, MASS_SHARE, clip_at_quantile, clip_in_range
+from dplda.private.statistics.clipping import BOUND, MASS_SHARE, MOST_WORDS, clip_at_quantile, clip_in_range
 from dplda.private.statistics.exact_moments import ExactMoments
-from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.private.store.attributes import Attribute, TableRows
 
 _Integers = TypeVar("_Integers", int, np.ndarray)
 
@@ -65,9 +62,7 @@ class Curator:
         self._rows: TableRows | None = None
 
     def choose_words(self) -> WordFrequencies:
-        """Select words privately from the documents' own words, which are not public (T7).
-
-        Releases these words and their frequencies only.
+        """Select words privately from the documents' own words; release these words and their frequencies only (T7).
 
         Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes that a word
         contained in every document would receive; votes are divided by it to give document frequencies). Words are
@@ -78,10 +73,8 @@ class Curator:
         self._use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
-        scale = self._scale(event, NONNEGATIVE)
-        failure = event.delta / 2 if self._replace else event.delta
         candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # words that some unit picked
-        passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, MOST_WORDS))
+        passed, scale = self._select(event, candidates, MOST_WORDS)
         ranked = sorted((-value, names[index]) for index, value in passed.items())
         vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
         values = np.array([-value for value, _ in ranked], np.float64)
@@ -102,12 +95,15 @@ class Curator:
         """
         event = self._charge(Stage.GROUPS, GAUSSIAN_THRESHOLD)
         votes, _ = self._passes.count_group_votes(attribute, most)
+        names = sorted(votes)
+        passed, _ = self._select(event, {index: votes[name] for index, name in enumerate(names) if votes[name]}, most)
+        return tuple(names[index] for index in sorted(passed))
+
+    def _select(self, event: Event, votes: dict[int, int], most: int) -> tuple[dict[int, int], float]:
+        """The noisy `votes` above the threshold, where a unit has at most `most`, and the scale of their noise (T7)."""
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
-        names = sorted(votes)
-        candidates = {index: votes[name] for index, name in enumerate(names) if votes[name]}
-        passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, most))
-        return tuple(names[index] for index in sorted(passed))
+        return self._noise.above_threshold(votes, scale, selection_threshold(scale, failure, most)), scale
 
     def _use_all_words(self) -> None:
         """Undo `use_words`."""
@@ -115,7 +111,7 @@ class Curator:
         self._passes.use_words(None)
 
     def word_frequencies(self) -> WordFrequencies:
-        """Noisy document frequencies of the words in use; the words are known, so no threshold is needed.
+        """Return noisy document frequencies of the words in use; the words are known, so no threshold is needed.
 
         Charges the events ``frequency`` and ``vote total`` (see `choose_words`).
         """
@@ -129,7 +125,7 @@ class Curator:
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
-        """The noisy number of eligible units (see `Gate.size`), at least 1.
+        """Return the noisy number of eligible units (see `Gate.size`), at least 1.
 
         Sensitivity 1 under both adjacencies (docs/privacy.md, section 0).
         """
@@ -137,7 +133,7 @@ class Curator:
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
+        """Return a clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
 
         Charges ``<stage> clip``. Each unit enters the histogram independently with probability `share`.
         """
@@ -147,7 +143,7 @@ class Curator:
     def clip_within(
         self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
     ) -> float:
-        """A clipping norm, as from `clip`, for norms that are 0 or within the public `limits` (`clip_in_range`).
+        """Return a clipping norm, as `clip` does, for norms that are 0 or within the public `limits` (`clip_in_range`).
 
         Charges ``<stage> clip``.
         """
@@ -162,11 +158,11 @@ class Curator:
         return self._add_noise(bins, self._noise.gaussian(scale, len(bins))), scale
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
+        """Charge the event `stage` and return the noisy clipped sum; `clip` may depend on earlier releases only."""
         return self.release_jointly([stage], contribution, clip)
 
     def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
-        """The clipped sum with noise that spends all events in `stages` at once; they are charged first.
+        """Charge all events in `stages` and return one clipped sum with noise that spends them at once.
 
         Its multiplier sigma is `joint_multiplier` of theirs (docs/privacy.md, section 4.1).
         """
@@ -180,11 +176,11 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = K + clipped mean of E3(W, W, W) (T5).
+        """Return noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue (T5).
 
-        W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, LDA's correction K (k, k,
-        k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``, ``tensor
-        norm`` and, if the gap is large enough, ``decomposition``.
+        T is K plus the clipped mean of E3(W, W, W), and v_i are the eigenvectors of T(., ., theta). W (n_words, k)
+        includes the word scale. W, LDA's correction K (k, k, k), theta (k,) and `clip` may depend on earlier releases
+        only. Charges the events ``mass``, ``gap``, ``tensor norm`` and, if the gap is large enough, ``decomposition``.
         """
         event = self._charge(Stage.MASS)
         contribution = statistics.third_moment(W)
@@ -195,7 +191,7 @@ class Curator:
         return propose_test_release.release_decomposition(self._release_values, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """Noisy columns (r . x_i) x_i, (n_words, topics), from the exact moments of all eligible units (T6).
+        """Return noisy columns (r . x_i) x_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
         The x_i are defined in `propose_test_release.SpectralTopics`. If LDA's second moment M2 is sum w_i mu_i mu_i',
         as in the population, the columns are w_i (r . mu_i) mu_i.

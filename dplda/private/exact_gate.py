@@ -12,13 +12,13 @@ import numpy as np
 
 from dplda.budget.events import EXACT, Stage
 from dplda.private import statistics
+from dplda.private.attributes import Attribute
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
-from dplda.private.propose_test_release import PtrResult, decompose, spectral_topics
+from dplda.private.gate import PtrResult, Release, WordFrequencies
+from dplda.private.propose_test_release import decompose, spectral_topics
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.statistics.lda_moments import unpack
-from dplda.private.store.attributes import Attribute
 
 _ROOM = 1 / 64  # of a clip that clips nothing: sums of any statistic keep to a smaller margin
 
@@ -31,7 +31,7 @@ class ExactGate(Curator):
     """
 
     def choose_words(self) -> WordFrequencies:
-        """All words that some unit votes for, by descending document frequency."""
+        """Return all words that some unit votes for, by descending document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
         self._use_all_words()
         names = self._passes.dictionary
@@ -41,50 +41,50 @@ class ExactGate(Curator):
         return WordFrequencies(tuple(word for _, word in ranked), values / max(full, 1), 0.0)
 
     def word_frequencies(self) -> WordFrequencies:
-        """The document frequencies of the words in use."""
+        """Return the document frequencies of the words in use."""
         self._charge(Stage.FREQUENCY, EXACT)
         votes, full = self._passes.count_votes()
         return WordFrequencies(self._in_use(), votes / max(full, 1), 0.0)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
-        """All groups that some unit votes for, in alphabetical order."""
+        """Return all groups that some unit votes for, in alphabetical order."""
         self._charge(Stage.GROUPS, EXACT)
         votes, _ = self._passes.count_group_votes(attribute, most)
         return tuple(sorted(name for name, count in votes.items() if count))
 
     def size(self) -> float:
-        """The number of eligible units, at least 1."""
+        """Return the number of eligible units, at least 1."""
         self._charge(Stage.SIZE, EXACT)
         return float(max(self._passes.count_units(), 1))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """Infinity, since nothing is clipped; nothing is charged."""
+        """Return infinity, since nothing is clipped; nothing is charged."""
         return math.inf
 
     def clip_within(
         self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
     ) -> float:
-        """Infinity, since nothing is clipped; nothing is charged."""
+        """Return infinity, since nothing is clipped; nothing is charged."""
         return math.inf
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The sum of unclipped contributions and their number; ignores `clip`."""
+        """Return the sum of unclipped contributions and their number; ignore `clip`."""
         return self.release_jointly([stage], contribution, clip)
 
     def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
-        """The exact sum, for which all `stages` are charged; ignores `clip`."""
+        """Charge all `stages` and return the exact sum; ignore `clip`."""
         for stage in stages:
             self._charge(stage, EXACT)
         return self._unclipped(contribution)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """`Curator.decompose` of the unclipped mean, without tests."""
+        """See `Curator.decompose`, of the unclipped mean and without tests."""
         self._charge(Stage.DECOMPOSITION, EXACT)
         T = unpack(self._unclipped(statistics.third_moment(W)).mean[0], len(K)) + K
         return PtrResult(decompose(T, theta, math.inf).columns, 0.0, ())
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """`Curator.final_topics` without tests."""
+        """See `Curator.final_topics`, without tests."""
         self._charge(Stage.TOPICS, EXACT)
         moments = self._exact_moments(h, r, topics).corrected(alpha0, h)
         return PtrResult(spectral_topics(*moments, r, topics).topics, 0.0, ())

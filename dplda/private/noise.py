@@ -1,9 +1,7 @@
-"""Noise: exact discrete Gaussians (OpenDP), seeded noise for simulations, and noisy values with bounds.
+"""Noise: exact discrete Gaussians (OpenDP), and seeded noise for simulations (docs/privacy.md, section 5 and rule 9).
 
-See docs/privacy.md, section 5 and rule 9.
-
-
-Partition selection: the threshold above which a word of documents may be released (docs/privacy.md, T7').
+With it come the scale of a release in lattice steps, noisy values with bounds, and the threshold above which a word of
+documents may be released (T7').
 """
 
 from __future__ import annotations
@@ -149,15 +147,12 @@ def joint_multiplier(multipliers: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class NoisyValues:
-    """Released `values` with discrete Gaussian noise of `scale` lattice steps of size `step`.
-
-    `failure` is the total probability with which bounds derived from them may fail.
-    """
+    """Released values with discrete Gaussian noise."""
 
     values: np.ndarray
-    step: float
-    scale: float
-    failure: float
+    step: float  # of the lattice, in the unit of `values`
+    scale: float  # of the noise, in lattice steps
+    failure: float  # total probability with which bounds derived from the values may fail
 
     @property
     def std(self) -> float:

@@ -1,20 +1,13 @@
-"""Local sensitivity: bounds on how much one unit can change a decomposition or topics (docs/privacy.md, T4 to T6).
-
-Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M
-and B = M3(., ., h), a matrix and not the bound of the lattice, are the moments of `propose_test_release`. H, R and the
-topics' columns (r . x_i) x_i are defined in `propose_test_release.SpectralTopics`, T and v_i in
-`propose_test_release.PerturbedEigenvectors`. L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
-
-
-Propose-test-release: private tests bound the local sensitivity of an output, which scales its noise.
+"""Propose-test-release: outputs with noise scaled to their local sensitivity (docs/privacy.md, T4 to T6).
 
 A release first consists of private bounds, and then of the output. Some of the bounds are tests (docs/privacy.md,
 section 3, T4). If a test fails, the output is neither released nor charged; each function says which bounds it charges
 before it stops. The eigen-solvers are backward stable: their result is exact for an input within relative distance
 `_SOLVER` of the given one. Every sensitivity is therefore increased by twice that distance (section 5).
 
-M and B = M3(., ., h), both (d, d), are the moments of the placement ``config4``; this B is not the
-bound of the lattice.
+Whatever depends on the data enters a sensitivity as a one-sided bound from a private test, in which the sensitivity is
+monotone. M and B = M3(., ., h), both (d, d), are the moments of the placement ``config4``; this B is not the bound of
+the lattice. L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
 """
 
 from __future__ import annotations
@@ -25,47 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dplda.budget.events import Stage
+from dplda.private.gate import PtrResult, StabilityTest
 from dplda.private.noise import NoisyValues, ReleaseValues
 from dplda.private.statistics.lda_moments import coefficients, pack, unpack
 
 KAPPA = 2 / math.sqrt(3)  # T5 (1): the Lipschitz constant of an eigenvalue gap of T(., ., theta)
 ROOT2 = math.sqrt(2)
-
-
-@dataclass(frozen=True)
-class StabilityTest:
-    """A released `bound` of a private quantity. If there is a threshold `above`, the bound must exceed it to pass."""
-
-    name: str
-    bound: float
-    above: float | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether the run may continue."""
-        return self.above is None or self.bound > self.above
-
-    def __str__(self) -> str:
-        needed = "" if self.above is None else f" (needed: more than {self.above:.3g})"
-        return f"{self.name} {self.bound:.3g}{needed}"
-
-
-@dataclass(frozen=True)
-class PtrResult:
-    """An output that is released only if its tests pass: `value`, or None.
-
-    `std` is the standard deviation of the noise in each entry. `tests` are in the order in which they were made;
-    without a value, at least one of them failed. All fields are released.
-    """
-
-    value: np.ndarray | None
-    std: float
-    tests: tuple[StabilityTest, ...]
-
-    @property
-    def findings(self) -> str:
-        """All tests and their bounds, in one line."""
-        return "; ".join(map(str, self.tests))
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
@@ -93,19 +51,15 @@ def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicStability:
-    """The constants of T6 from bounds of the eigenvalues l_1 >= l_2 >= ... of M and of the norm of B.
+    """The constants of T6 from bounds of the eigenvalues l_1 >= l_2 >= ... of M and of the norm of B."""
 
-    `first` >= l_1, `least` <= l_k <= `most`, `gap` <= l_k - l_(k+1), and `norm` is at least the operator norm of B.
-    In Frobenius norm, one unit changes M by at most `change2` and B by at most `change3`.
-    """
-
-    first: float
-    least: float
-    most: float
-    gap: float
-    norm: float
-    change2: float
-    change3: float
+    first: float  # >= l_1
+    least: float  # <= l_k
+    most: float  # >= l_k
+    gap: float  # <= l_k - l_(k+1)
+    norm: float  # >= the operator norm of B
+    change2: float  # >= the change of M by one unit, in Frobenius norm
+    change3: float  # >= the change of B by one unit, in Frobenius norm
 
     @property
     def separated(self) -> bool:
@@ -238,7 +192,7 @@ def release_decomposition(
         StabilityTest("least eigenvalue gap at least", gap_low, KAPPA * change),
         StabilityTest("tensor norm at most", norm_up),
     )
-    return _released(
+    return _release_if_stable(
         release,
         Stage.DECOMPOSITION,
         exact.columns,
@@ -290,10 +244,10 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
         StabilityTest("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
     ]
     error = 2 * _SOLVER * (bounds.first + change2)
-    return _released(release, Stage.TOPICS, exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
+    return _release_if_stable(release, Stage.TOPICS, exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
 
 
-def _released(
+def _release_if_stable(
     release: ReleaseValues, stage: str, value: np.ndarray, tests: tuple[StabilityTest, ...], sensitivity: float
 ) -> PtrResult:
     """`value` with noise, or no value if `sensitivity` is not finite."""

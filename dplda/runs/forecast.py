@@ -49,7 +49,7 @@ from dplda.learning.vocabulary_size import (
     most_words,
     noise_level,
 )
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 from dplda.private.statistics import NONNEGATIVE, SIGNED
 from dplda.private.statistics.expected_counts import MOST_GAIN
 from dplda.private.statistics.lda_moments import coefficients

@@ -32,8 +32,8 @@ from scipy.special import ndtri
 from dplda.base.errors import InputError
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
+from dplda.private.attributes import PERIODS
 from dplda.private.statistics.expected_counts import COUNT_SHARE
-from dplda.private.store.attributes import PERIODS
 
 _UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95

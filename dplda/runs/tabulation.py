@@ -24,9 +24,9 @@ from dplda.budget.events import Stage
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
+from dplda.private.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.private.curator import Curator
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
-from dplda.private.store.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares

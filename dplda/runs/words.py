@@ -22,7 +22,7 @@ from dplda.learning.placements.prior_start import explains
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import frequency_limit, modelled_words
 from dplda.model.prior_topics import PriorTopics
-from dplda.private.gate import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies
 from dplda.runs.corpus import Corpus
 from dplda.runs.enough import require_documents
 from dplda.text.reading_options import Tokenization

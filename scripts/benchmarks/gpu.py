@@ -22,7 +22,7 @@ from dplda.base.arrays import Gpu, find_gpu
 from dplda.base.threads import thread_count
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload
+from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arrange, require_working, upload
 
 STEPS = 1e-4 * BOUND  # lattice steps that a unit's sums may differ by
 MATRIX, COPIED = 8192, 1 << 30  # rows of the product, float32 of the copy
@@ -63,7 +63,7 @@ def measure(
 def uploaded(gpu: Gpu, matrix: sparse.csr_matrix) -> UnitArrays:
     """Counts in which each row is a unit, on the GPU."""
     counts = units_of(matrix)
-    return upload(gpu, arranged(counts.indptr, counts.words, counts.counts, counts.unit_ptr, counts.n_words))
+    return upload(gpu, arrange(counts.indptr, counts.words, counts.counts, counts.unit_ptr, counts.n_words))
 
 
 def summed(gpu: Gpu, f: Contribution, clip: float, units: UnitArrays) -> tuple[np.ndarray, int]:

@@ -22,10 +22,8 @@ from benchmarks.systems import dplda_topics
 from benchmarks.tables import Table
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import FAST
-from dplda.private.statistics.core import CORE
 from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
-from dplda.private.statistics.first_moment import FIRST_MOMENT
-from dplda.private.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT_TIMES
 from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 

@@ -28,11 +28,11 @@ from dplda.base.distributions import match_topics
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import PrivacyStatement, Stage
 from dplda.model.run_facts import RunFacts
+from dplda.private.attributes import Axis, TableRows
 from dplda.private.noise import SimulatedNoise, lattice_scale
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, table_proportions
-from dplda.private.store.attributes import Axis, TableRows
 from dplda.runs.corpus import synthetic
 from dplda.runs.released_table import ReleasedTable
 from dplda.runs.tabulation import groupings

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from dplda.budget import Ledger
-from dplda.private.store.fingerprint import _stored
+from dplda.private.store.fingerprint import _read_stored
 from dplda.runs.corpus import CountStore
 
 
@@ -44,8 +44,8 @@ def test_an_imported_store_keeps_its_fingerprint_under_the_key_of_the_ledger(dpl
     assert dplda(*command, home / "two", "--ledger", home / "other.db").status == 0
     for name, path in (("one", home / "ledger.db"), ("two", home / "other.db")):
         store = CountStore.open(home / name)
-        assert _stored(store, Ledger(path).key) is not None
-        assert _stored(store, b"another") is None
+        assert _read_stored(store, Ledger(path).key) is not None
+        assert _read_stored(store, b"another") is None
 
 
 def test_an_import_does_without_a_default_ledger_and_not_without_one_that_was_named(dplda, home: Path) -> None:

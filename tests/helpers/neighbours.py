@@ -12,13 +12,13 @@ import pytest
 
 import dplda
 from dplda.budget.events import GAUSSIAN_THRESHOLD, Event
+from dplda.private import Release, WordFrequencies
+from dplda.private.attributes import TableRows
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.noise import lattice_scale
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
-from dplda.private.store.attributes import TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.runs.corpus import Corpus
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from dplda.private.curator import Release, WordFrequencies
+from dplda.private import Release, WordFrequencies
 from dplda.private.statistics.lda_moments import pack, population_moments
 
 UNEVEN = np.array([0.6, 0.25, 0.15])  # Dirichlet parameters whose whitened values stand apart

@@ -11,8 +11,8 @@ import numpy as np
 from dplda.base.arrays import to_numpy
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import aligned
-from dplda.private.statistics.gpu_sums import GpuSums, arranged, upload
-from dplda.private.statistics.second_moment import SECOND_MOMENT
+from dplda.private.statistics.gpu_sums import GpuSums, arrange, upload
+from dplda.private.statistics.moments import SECOND_MOMENT
 from dplda.private.statistics.unit_sums import UnitSums, flat_rows
 
 GPU = None
@@ -64,7 +64,7 @@ def lattice_sum(
     if GPU is None:
         return UnitSums(contribution).total(units, np.arange(first, last), clip)
     sums = GpuSums(GPU, contribution, clip)
-    sums.add(upload(GPU, arranged(*_part(units, first, last), len(contribution.scale))))
+    sums.add(upload(GPU, arrange(*_part(units, first, last), len(contribution.scale))))
     return sums.result()
 
 
@@ -74,7 +74,7 @@ def norms(contribution: Contribution, units: Units) -> np.ndarray:
     if GPU is None:
         return UnitSums(contribution).norms(units, everyone)
     arrays = units.indptr, units.words, units.counts, units.unit_ptr
-    found = GpuSums(GPU, contribution).norms(upload(GPU, arranged(*arrays, len(contribution.scale))), everyone)
+    found = GpuSums(GPU, contribution).norms(upload(GPU, arrange(*arrays, len(contribution.scale))), everyone)
     GPU.finish()
     return to_numpy(found)
 

@@ -12,7 +12,7 @@ from dplda.budget.accountant import exact_events
 from dplda.learning.placements import default
 from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import Release, WordFrequencies
+from dplda.private import Release, WordFrequencies
 
 
 class Listening:

@@ -12,7 +12,8 @@ from dplda.base.distributions import on_words
 from dplda.learning.placements import from_pairs
 from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import Curator, WordFrequencies
+from dplda.private import WordFrequencies
+from dplda.private.curator import Curator
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import matched_error
 

@@ -19,8 +19,7 @@ from dplda.budget.events import Event
 from dplda.learning.placements import config1, registry
 from dplda.learning.settings import FitSettings
 from dplda.learning.synthetic import draw_counts
-from dplda.private import propose_test_release as local_sensitivity
-from dplda.private import statistics
+from dplda.private import PtrResult, StabilityTest, statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
@@ -62,9 +61,9 @@ def plain() -> Planted:
 class ExactOutputs(ExactGate):
     """The gate without noise, with the test that configuration 4 reads the number of units off."""
 
-    def final_topics(self, alpha0, h, r, topics) -> local_sensitivity.PtrResult:
+    def final_topics(self, alpha0, h, r, topics) -> PtrResult:
         tested = super().final_topics(alpha0, h, r, topics)
-        return replace(tested, tests=(local_sensitivity.StabilityTest("units at least", 100_000.0),))
+        return replace(tested, tests=(StabilityTest("units at least", 100_000.0),))
 
 
 def learned(placement: str, of: Planted, multiplier: float | None, epsilon: float = 100.0, seed: int = 0):

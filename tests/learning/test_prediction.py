@@ -11,7 +11,7 @@ from scipy.special import entr
 import dplda
 from dplda.base.progress import NoProgress
 from dplda.learning.coherence import CompletedHalves
-from dplda.private.gate import Release
+from dplda.private import Release
 from dplda.private.statistics.clipping import MASS_SHARE
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP, MOST
 from dplda.runs.corpus import synthetic

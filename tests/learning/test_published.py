@@ -18,7 +18,7 @@ from dplda.learning.placements import published
 from dplda.learning.placements.published import EDGES, Quantities, _sigma_floor, edge_noise, gap_floor
 from dplda.learning.recovery import Whitening
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import Release
+from dplda.private import Release
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import SimulatedNoise
 from dplda.private.passes.passes import LocalPasses

@@ -12,7 +12,7 @@ from dplda.budget.accountant import gaussian_budget
 from dplda.learning.recovery import word_scale
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_words, supported_words
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 
 
 def found(*frequencies, std=0.001):

@@ -20,7 +20,7 @@ from small_store import COUNTS, WORDS, everything
 import dplda
 from dplda.base.errors import ClusterError, InputError
 from dplda.private.passes import cluster_passes as cluster
-from dplda.private.passes.cluster_passes import ClusterPasses, _connect, _Hidden, connected
+from dplda.private.passes.cluster_passes import ClusterPasses, _Hidden, connected
 from dplda.private.passes.passes import LocalPasses
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
@@ -68,8 +68,8 @@ def cluster_address(tmp_path_factory):
     process, address = scheduling(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "_TIMEOUT_SECONDS", 1.0)
-        with pytest.raises(InputError, match="has no workers"):
-            _connect(address)
+        with pytest.raises(InputError, match="has no workers"), connected(address):
+            pass
     with workers(2, address, folder):
         yield address
     process.kill()
@@ -164,18 +164,18 @@ def test_config4_and_missing_addresses_are_refused(tmp_path):
     corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=True)
     with pytest.raises(InputError, match="config4"):
         dplda.fit(corpus, n_topics=2, placement="config4", engine="dask", scheduler="tcp://127.0.0.1:1", ledger=False)
-    with pytest.raises(InputError, match="needs the address"):
-        _connect(None)
+    with pytest.raises(InputError, match="needs the address"), connected(None):
+        pass
 
 
 def test_nobody_at_the_address(monkeypatch):
     monkeypatch.setattr(cluster, "_TIMEOUT_SECONDS", 1.0)
-    with pytest.raises(InputError, match="No Dask scheduler answers"):
-        _connect("tcp://127.0.0.1:1")
-    with pytest.raises(InputError, match="No Dask scheduler answers"):
-        _connect("nothing://at all")
-    with pytest.raises(InputError, match="needs the keys"):
-        _connect("tls://127.0.0.1:1")
+    with pytest.raises(InputError, match="No Dask scheduler answers"), connected("tcp://127.0.0.1:1"):
+        pass
+    with pytest.raises(InputError, match="No Dask scheduler answers"), connected("nothing://at all"):
+        pass
+    with pytest.raises(InputError, match="needs the keys"), connected("tls://127.0.0.1:1"):
+        pass
 
 
 def test_a_worker_of_another_kind_that_joins_late_computes_nothing():

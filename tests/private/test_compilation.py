@@ -14,11 +14,10 @@ import pytest
 import dplda
 from dplda.base.errors import UnsupportedByData
 from dplda.learning.placements import registry
-from dplda.private.passes import engines as compilation
-from dplda.private.passes import passes
+from dplda.private.passes import engines, passes
 from dplda.private.passes.engines import _STAGE, compiling
 from dplda.private.passes.passes import compile_passes
-from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units, count_eligible
 from dplda.private.statistics.word_votes import _votes
 from dplda.runs.corpus import synthetic
@@ -80,18 +79,18 @@ def test_what_is_compiled_beforehand_is_what_a_fit_calls(corpus):
 
 
 COLD = """
-from dplda.private.passes import compilation
+from dplda.private.passes import engines
 from dplda.private.passes.passes import compile_passes
-from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units
 
 class Bar:
     def start(self, stage, total=None): print(stage, total)
     def advance(self, amount=1): print("+", amount)
 
-with compilation.compiling((FIRST_MOMENT,)) as wait:
+with engines.compiling((FIRST_MOMENT,)) as wait:
     wait(Bar())
-with compilation.compiling((FIRST_MOMENT,)) as wait:
+with engines.compiling((FIRST_MOMENT,)) as wait:
     wait(Bar())
 compile_passes(FIRST_MOMENT)
 print(sum(_loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")
@@ -108,8 +107,8 @@ def test_a_cold_cache_is_filled_by_other_processes_once(tmp_path):
 
 def test_without_a_cache_folder_this_process_compiles(monkeypatch):
     here, bar = [], Recorded()
-    monkeypatch.setattr(compilation, "cache_folder", lambda: None)
-    monkeypatch.setattr(compilation, "_compile", here.append)
+    monkeypatch.setattr(engines, "cache_folder", lambda: None)
+    monkeypatch.setattr(engines, "_compile", here.append)
     with compiling((FIRST_MOMENT,)) as wait:
         assert not here
         wait(bar)
@@ -118,8 +117,8 @@ def test_without_a_cache_folder_this_process_compiles(monkeypatch):
 
 
 def test_nothing_is_compiled_where_sums_are_computed_elsewhere(monkeypatch):
-    monkeypatch.setattr(compilation, "_is_compiled", lambda name: False)
-    monkeypatch.setattr(compilation, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(engines, "_is_compiled", lambda name: False)
+    monkeypatch.setattr(engines, "ProcessPoolExecutor", None)
     with compiling((FIRST_MOMENT,), here=False) as wait:
         wait(Recorded())
 
@@ -128,12 +127,12 @@ def test_a_process_that_dies_leaves_the_kernel_to_its_first_use():
     failed: Future[None] = Future()
     failed.set_exception(RuntimeError("killed"))
     bar = Recorded()
-    compilation._wait([failed], bar)
+    engines._wait([failed], bar)
     assert bar.amount == 1
 
 
 def test_a_statistic_from_outside_is_compiled_when_it_is_used(monkeypatch):
-    monkeypatch.setattr(compilation, "_is_compiled", lambda kernel: kernel is None)
+    monkeypatch.setattr(engines, "_is_compiled", lambda kernel: kernel is None)
     bar = Recorded()
     with compiling((replace(FIRST_MOMENT, replace_factor=3.0),)) as wait:
         wait(bar)

@@ -26,8 +26,12 @@ def test_the_key_follows_path_size_time_and_options(tmp_path: Path) -> None:
 
 def test_another_rule_for_words_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {_source_key([tmp_path], [], {})}
-    monkeypatch.setattr(preparation, "_digest_of_code", lambda: "another")
+    read: set[str] = set()
+    monkeypatch.setattr(
+        preparation, "digest", lambda files, root: read.update(file.name for file in files) or "another"
+    )
     keys.add(_source_key([tmp_path], [], {}))
+    assert read >= {"files.py", "tables.py", "tokenizers.py"}
     monkeypatch.setattr(preparation, "versions", lambda names: {"spacy": "99"})
     assert len(keys | {_source_key([tmp_path], [], {})}) == 3
 

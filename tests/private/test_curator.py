@@ -12,13 +12,12 @@ from gate_helpers import WORDS, NoNoise, curator, gaussian, passes_over, seal, s
 from dplda.base.errors import GateError
 from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event
 from dplda.private import statistics
+from dplda.private.attributes import Attribute
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale, selection_threshold
 from dplda.private.passes.passes import LocalPasses
-from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MASS_SHARE
-from dplda.private.statistics.word_votes import MOST_WORDS
-from dplda.private.store.attributes import Attribute
+from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MASS_SHARE, MOST_WORDS
 
 CORPUS = [
     ("ann", {"w0": 3, "w1": 1}),

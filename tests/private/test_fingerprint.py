@@ -13,7 +13,7 @@ from dplda.private.store.fingerprint import (
     _SMALL_COUNTS,
     _count_hashes,
     _document_hashes,
-    _mixed,
+    _mix,
     _word_hashes,
     fingerprint,
 )
@@ -251,4 +251,4 @@ def test_a_shard_put_into_a_store_ends_its_fingerprint(tmp_path: Path) -> None:
 @pytest.mark.parametrize("largest", [1, _SMALL_COUNTS - 1, _SMALL_COUNTS, 2**31 - 1])
 def test_counts_have_the_same_hashes_by_table_and_without(largest: int) -> None:
     counts = np.array([1, 2, largest], np.int32)
-    assert np.array_equal(_count_hashes(counts), _mixed(counts.astype(np.uint64)))
+    assert np.array_equal(_count_hashes(counts), _mix(counts.astype(np.uint64)))

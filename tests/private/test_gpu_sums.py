@@ -10,7 +10,7 @@ from tiny_units import Units, lattice_sum, make_units, norms, squared_length, su
 
 from dplda.private import statistics
 from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.gpu_sums import GpuSums, _source, arranged, upload
+from dplda.private.statistics.gpu_sums import GpuSums, _source, arrange, upload
 
 D = 200
 
@@ -113,7 +113,7 @@ def test_portions_add_up():
         whole = lattice_sum(f, units, 0.1)
         parts = [lattice_sum(f, units, 0.1, a, a + 5) for a in (0, 5)]
     sums = GpuSums(gpu, f, 0.1)
-    on_gpu = upload(gpu, arranged(units.indptr, units.words, units.counts, units.unit_ptr, D))
+    on_gpu = upload(gpu, arrange(units.indptr, units.words, units.counts, units.unit_ptr, D))
     sums.add(on_gpu)
     sums.add(on_gpu)
     np.testing.assert_array_equal(sums.result()[0], 2 * whole[0])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dplda
-from dplda.private.store.attributes import PERIODS, Attribute, Axis, TableRows
+from dplda.private.attributes import PERIODS, Attribute, Axis, TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.units import UnitRange, project, units_of_groups

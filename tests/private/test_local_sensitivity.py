@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from dplda.private import propose_test_release as local_sensitivity
+from dplda.private import PtrResult, StabilityTest
 from dplda.private.propose_test_release import (
     KAPPA,
     ROOT2,
@@ -278,12 +278,12 @@ def test_without_k_positive_eigenvalues_gap_and_topics_are_zero():
 
 
 def test_findings_name_what_was_tested_and_what_it_had_to_exceed():
-    tested = local_sensitivity.PtrResult(
+    tested = PtrResult(
         None,
         0.0,
         (
-            local_sensitivity.StabilityTest("norm at most", 2.0),
-            local_sensitivity.StabilityTest("gap at least", 0.5, 1.0),
+            StabilityTest("norm at most", 2.0),
+            StabilityTest("gap at least", 0.5, 1.0),
         ),
     )
     assert tested.findings == "norm at most 2; gap at least 0.5 (needed: more than 1)"

@@ -15,8 +15,8 @@ from dplda.base.compiled import compiled
 from dplda.base.errors import InputError
 from dplda.private.statistics import NONNEGATIVE, Contribution, Statistic, statistic
 from dplda.private.statistics.clipping import BOUND, FAST
-from dplda.private.statistics.first_moment import FIRST_MOMENT
 from dplda.private.statistics.gpu_sums import GpuSums
+from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.statistic import ONE_ROW, as_float32, equal_weights
 from dplda.private.statistics.unit_sums import _loop_over_units
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.private import noise as partition_selection
+from dplda.private import noise
 from dplda.private.noise import selection_threshold
-from dplda.private.statistics.clipping import BOUND, CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
-from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MOST_WORDS, clip_at_quantile, clip_bins, clip_in_range
 
 
 def leak(threshold: int, scale: float, weights: np.ndarray) -> float:
@@ -68,12 +67,12 @@ WITHIN_FOUR = [(4,), (3, 2, 1, 1), (2, 2, 2, 2), (1,) * 16, (3, *(1,) * 7), (2, 
 @pytest.mark.parametrize("scale", [1.0, 2.0, 10.0])
 @pytest.mark.parametrize("weights", WITHIN_FOUR)
 def test_discrete_tails_are_inside_the_threshold_even_at_small_scales(scale, weights, monkeypatch):
-    monkeypatch.setattr(partition_selection, "BOUND", 4)
+    monkeypatch.setattr(noise, "BOUND", 4)
     assert exact_leak(selection_threshold(scale, 1e-6, 16), scale, weights) <= 1e-6
 
 
 def test_continuous_tails_alone_would_not_be_enough(monkeypatch):
-    monkeypatch.setattr(partition_selection, "BOUND", 4)
+    monkeypatch.setattr(noise, "BOUND", 4)
     continuous = math.ceil(4 + norm.isf(1e-6))
     assert exact_leak(continuous, 1.0, (4,)) > 1e-6
     assert selection_threshold(1.0, 1e-6, 1) > continuous

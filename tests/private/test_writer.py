@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from store_helpers import chunk_of, documents_of, written
 
 from dplda.base.errors import InputError
-from dplda.private.store import writer as writer_module
 from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.writer import StoreWriter, as_chunks, merge
 from dplda.text.records import MAX_COUNT
@@ -24,8 +23,8 @@ def test_only_the_owner_can_read_a_store(tmp_path: Path) -> None:
 def test_shards_hold_whole_chunks_in_blocks_of_at_least_the_set_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 4)
-    monkeypatch.setattr(writer_module, "_SHARD_BLOCKS", 2)
+    monkeypatch.setattr("dplda.private.store.writer.BLOCK_DOCUMENTS", 4)
+    monkeypatch.setattr("dplda.private.store.writer._SHARD_BLOCKS", 2)
     documents = [{"w": number + 1, f"x{number}": 1} for number in range(14)]
     store = written(tmp_path / "s", documents[:3], documents[3:10], documents[10:13], documents[13:])
     assert [block.n_documents for block in store.blocks()] == [5, 5, 4]
@@ -72,7 +71,7 @@ def test_an_existing_store_is_never_written_over(tmp_path: Path) -> None:
 def test_a_store_can_be_written_again_and_no_chunk_brings_a_word_twice_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 2)
+    monkeypatch.setattr("dplda.private.store.writer.BLOCK_DOCUMENTS", 2)
     documents = [{"a": 1, "b": 2}, {}, {"c": 1, "d": 1}, {"d": 2}, {}, {"b": 1, "e": 3}]
     store = CountStore.from_blocks(
         written(tmp_path / "s", *([document] for document in documents)).blocks(), ["a", "b", "c", "d", "e", "unused"]

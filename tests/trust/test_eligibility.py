@@ -25,13 +25,13 @@ import dplda.private.statistics as released
 from dplda.base.errors import BudgetRefused, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.cli.main import main
+from dplda.private.attributes import Attribute, Axis, TableRows
 from dplda.private.curator import Curator
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.expected_counts import document_completion, table_proportions
 from dplda.private.statistics.third_moment_products import has_products
 from dplda.private.statistics.word_pairs import pair_totals, word_pairs
-from dplda.private.store.attributes import Attribute, Axis, TableRows
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus, synthetic
 

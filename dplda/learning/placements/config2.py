@@ -22,8 +22,7 @@ from dplda.budget.events import Stage
 from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned, eigenpairs
 from dplda.learning.settings import FitSettings
-from dplda.private import statistics
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import unpack
 
 SPLIT = {"e6": 0.3, "e8": 0.7}

@@ -26,9 +26,7 @@ from dplda.learning.eigenpairs import EigenPairs
 from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, released_value, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.private import statistics
-from dplda.private.curator import WordFrequencies
-from dplda.private.gate import OutputGate
+from dplda.private import OutputGate, WordFrequencies, statistics
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
 _QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' norms

@@ -25,8 +25,7 @@ from dplda.learning import verdicts
 from dplda.learning.placements.stages import SIZE_SHARE, released_value, word_shares
 from dplda.learning.recovery import Learned, by_prevalence, to_topics
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import WordFrequencies
-from dplda.private.gate import OutputGate
+from dplda.private import OutputGate, WordFrequencies
 
 SPLIT = {"e9": 1.0}
 

@@ -55,8 +55,7 @@ from dplda.learning.vocabulary_size import (
     topic_count,
 )
 from dplda.model.prior_topics import ReleasedCounts
-from dplda.private import statistics
-from dplda.private.curator import Gate, Release, WordFrequencies
+from dplda.private import Gate, Release, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import unpack, unpack_matrix
 
 POWER_ROUNDS = 3

@@ -39,8 +39,7 @@ from dplda.learning.vocabulary_size import (
     supported_words,
     topic_count,
 )
-from dplda.private import statistics
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import unpack_offsets
 
 _FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones

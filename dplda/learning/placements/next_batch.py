@@ -29,7 +29,7 @@ from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.model.topic_groups import SAME
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies
 
 ROUNDS, MEMORY = 4, 0.7  # rounds of a batch, and the weight of a round relative to the next one
 _FREQUENCY_MEMORY = 0.9  # factor on the precision of the frequencies of earlier batches

@@ -23,8 +23,7 @@ from dplda.learning.recovery import Learned, by_prevalence
 from dplda.learning.refinement import PULL, seed_distributions
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import PriorTopics
-from dplda.private import statistics
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.expected_counts import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
 
 STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS

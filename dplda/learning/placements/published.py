@@ -67,8 +67,7 @@ from dplda.learning.recovery import (
 )
 from dplda.learning.settings import FitSettings
 from dplda.learning.synthetic import synthetic
-from dplda.private import statistics
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import coefficients, unpack, unpack_offsets
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}

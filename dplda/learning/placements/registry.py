@@ -16,13 +16,10 @@ from dplda.learning.placements import published as published_noise
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.private.curator import WordFrequencies
+from dplda.private import WordFrequencies
 from dplda.private.statistics import Statistic
-from dplda.private.statistics.core import CORE
 from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
-from dplda.private.statistics.first_moment import FIRST_MOMENT
-from dplda.private.statistics.second_moment import SECOND_MOMENT
-from dplda.private.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT, SECOND_MOMENT_TIMES
 from dplda.private.statistics.third_moment import PROJECTED_THIRD_MOMENT, THIRD_MOMENT, THIRD_MOMENT_ALONG
 
 NOT_PRIVATE = "NOT PRIVATE"

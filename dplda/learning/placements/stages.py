@@ -38,9 +38,7 @@ from dplda.learning.recovery import (
 )
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import most_topics, noise_level, run_mu, spectrum_facts, topic_count
-from dplda.private import statistics
-from dplda.private.curator import Gate, Release, WordFrequencies
-from dplda.private.propose_test_release import PtrResult
+from dplda.private import Gate, PtrResult, Release, WordFrequencies, statistics
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.lda_moments import unpack_offsets
 

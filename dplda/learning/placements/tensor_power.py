@@ -27,8 +27,7 @@ from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import most_topics
-from dplda.private import statistics
-from dplda.private.curator import Gate, WordFrequencies
+from dplda.private import Gate, WordFrequencies, statistics
 
 SPLIT = {"power": 0.3, "e8": 0.7}
 ITERATIONS = 8  # R, power iterations per component: convergence is quadratic once one component dominates

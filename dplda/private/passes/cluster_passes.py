@@ -28,9 +28,9 @@ from numba.core.registry import cpu_target
 from dplda.base.errors import ClusterError, InputError
 from dplda.base.software import code_digest
 from dplda.base.threads import add
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.passes.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.private.statistics.exact_moments import ExactMoments
-from dplda.private.store.attributes import Attribute, TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts, UnitRange
 from dplda.text.records import DOCUMENT
@@ -50,12 +50,14 @@ _SAME_SOFTWARE = (
 )
 
 
-def _connect(address: str | None) -> Client:
-    """A client of the Dask scheduler at `address`, such as ``tcp://host:8786``, which has at least one worker.
+@contextmanager
+def connected(address: str | None) -> Iterator[Client]:
+    """Context manager that yields a client of the Dask scheduler at `address`, such as ``tcp://host:8786``.
 
-    Raises `InputError` without Dask, a scheduler or workers.
+    Raises `InputError` without Dask, a scheduler that answers, or workers.
     """
     try:
+        import dask
         from distributed import Client, Security
     except ImportError:
         raise InputError("engine dask needs Dask: pip install 'dplda[dask]'.") from None
@@ -69,27 +71,14 @@ def _connect(address: str | None) -> Client:
         client = Client(address, timeout=_TIMEOUT_SECONDS, set_as_default=False)
     except (OSError, ValueError, ImportError):  # TimeoutError is an OSError; ImportError: an unknown protocol
         raise InputError(f"No Dask scheduler answers at {address}. Start one with: dask scheduler") from None
-    try:
-        client.wait_for_workers(1, timeout=_TIMEOUT_SECONDS)
-    except TimeoutError:
-        client.close()
-        raise InputError(f"The scheduler at {address} has no workers. Start some: dask worker {address}") from None
-    return client
-
-
-@contextmanager
-def connected(scheduler: str | None) -> Iterator[Client]:
-    """Context manager that yields a client of the Dask scheduler at the address `scheduler`, closed at the end.
-
-    Raises `InputError` if Dask is missing, no scheduler answers, or it has no workers.
-    """
-    client = _connect(scheduler)
-    import dask
-
     log = logging.getLogger("distributed.client")
     level = log.level
-    log.setLevel(logging.CRITICAL)  # `ClusterError` reports a lost connection in one line
     try:
+        try:
+            client.wait_for_workers(1, timeout=_TIMEOUT_SECONDS)
+        except TimeoutError:
+            raise InputError(f"The scheduler at {address} has no workers. Start some: dask worker {address}") from None
+        log.setLevel(logging.CRITICAL)  # `ClusterError` reports a lost connection in one line
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PB"}):  # the warning shows sizes
             yield client
     finally:

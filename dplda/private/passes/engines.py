@@ -1,11 +1,8 @@
-"""Compiling the kernels of a run in other processes, while this one reads the documents.
+"""Where a run makes its passes over the documents: this machine's cores, its GPU, or a cluster.
 
-Numba compiles one function at a time in a process, and a run needs about fifteen seconds of it, once for each version
-of dplda, Python and numba on a machine. The processes share their work through numba's cache on disk; they see
-no data.
-
-
-The choice of where a run makes its passes over the documents: this machine's cores, its GPU, or a cluster.
+For this machine's cores, kernels are compiled in other processes while this one reads the documents. Numba compiles one
+function at a time in a process, and a run needs about fifteen seconds of it, once for each version of dplda, Python and
+numba on a machine. The processes share their work through numba's cache on disk; they see no data.
 """
 
 from __future__ import annotations
@@ -50,9 +47,17 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
         yield lambda progress: None
         return
     if cache_folder() is None:
-        yield lambda progress: _compile_here(missing, progress)
+
+        def compile_here(progress: Progress) -> None:
+            progress.start(_STAGE, len(missing))
+            for kernel in missing:
+                _compile(kernel)
+                progress.advance()
+
+        yield compile_here
         return
-    pool = ProcessPoolExecutor(min(len(missing), thread_count(), _MAX_PROCESSES), initializer=_ignore_interrupts)
+    ignore = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}  # this process handles them
+    pool = ProcessPoolExecutor(min(len(missing), thread_count(), _MAX_PROCESSES), **ignore)
     futures: list[Future[None]] = []
     try:
         futures.extend(pool.submit(_compile, kernel) for kernel in missing)
@@ -67,17 +72,6 @@ def _wait(futures: Sequence[Future[None]], progress: Progress) -> None:
         with suppress(Exception):  # such as a killed process: the kernel is compiled here when it is first used
             future.result()
         progress.advance()
-
-
-def _compile_here(kernels: Sequence[Statistic | None], progress: Progress) -> None:
-    progress.start(_STAGE, len(kernels))
-    for kernel in kernels:
-        _compile(kernel)
-        progress.advance()
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
 
 
 def _compile(kernel: Statistic | None) -> None:

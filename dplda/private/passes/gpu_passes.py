@@ -15,12 +15,12 @@ import numpy as np
 
 from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.errors import DeviceError, InputError
+from dplda.private.attributes import TableRows
 from dplda.private.passes.passes import SPENT, LocalPasses, in_threads
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import clip_bins
-from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
+from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arrange, upload
 from dplda.private.statistics.third_moment_products import has_products
-from dplda.private.store.attributes import TableRows
 from dplda.private.store.count_store import CountStore
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take
@@ -82,7 +82,7 @@ class GpuPasses(LocalPasses):
 
         def read(index: int) -> UnitArrays:
             c = self.range_counts(held + index)
-            return arranged(c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
+            return arrange(c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
 
         for index, read_units in enumerate(in_threads(read, self.n_ranges - held), held):
             with self._gpu.turn(index):

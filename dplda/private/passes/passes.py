@@ -24,6 +24,7 @@ import numpy as np
 from dplda.base.arrays import Gpu
 from dplda.base.progress import NoProgress, Progress
 from dplda.base.threads import add, one_blas_thread, run_ranges, split, thread_count
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.exact_moments import ExactMoments, exact_moments
@@ -31,7 +32,6 @@ from dplda.private.statistics.statistic import equal_weights
 from dplda.private.statistics.third_moment_products import ProductSums, sums_of
 from dplda.private.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.private.statistics.word_votes import count_votes, word_hashes
-from dplda.private.store.attributes import Attribute, TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
 
@@ -121,7 +121,7 @@ class Passes(ABC):
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates.
 
-        The latter is the divisor of means (`numerics.clipping.quantise`).
+        The latter is the divisor of means (`statistics.clipping.quantise`).
         """
         return _sums_of(contribution, self._gpu).finish(self._sum_ranges(_clipped_sum, contribution, clip, self._gpu))
 
@@ -266,7 +266,12 @@ class LocalPasses(Passes):
         return add(self._results(work, shared, per_range))
 
     def _results(self, work: Callable[..., _T], shared: Sequence[Any], per_range: Sequence[Any] | None) -> Iterable[_T]:
-        slices = _sliced(self._everything()) if self.n_ranges == 1 and self._slices else []
+        slices: list[UnitCounts] = []
+        if self.n_ranges == 1 and self._slices:  # consecutive units, in views of the arrays of all
+            counts = self._everything()
+            n_slices = max(counts.n_units // _SLICE_UNITS, 1)
+            cuts = [counts.n_units * i // n_slices for i in range(n_slices + 1)]
+            slices = [replace(counts, unit_ptr=counts.unit_ptr[a : b + 1]) for a, b in pairwise(cuts)]
         threads = thread_count() if self.n_ranges == 1 else 1
 
         def one(index: int) -> tuple[_T, int]:
@@ -275,7 +280,8 @@ class LocalPasses(Passes):
             return work(counts, threads, *shared, *more), counts.n_units
 
         n = len(slices) or self.n_ranges
-        for index, (result, n_units) in enumerate(map(one, range(n)) if self.n_ranges == 1 else in_threads(one, n)):
+        results = map(one, range(n)) if self.n_ranges == 1 else in_threads(one, n)
+        for index, (result, n_units) in enumerate(results):
             if work is not _n_units:  # which comes before another pass of the same stage
                 self.progress.advance(n_units)
             self.progress.estimate((index + 1) / n)
@@ -285,13 +291,6 @@ class LocalPasses(Passes):
 def in_parts(store: CountStore) -> LocalPasses:
     """Passes that keep no range in memory, for a run of few passes."""
     return LocalPasses(store, max(1, -(-store.n_bytes // RANGE_BYTES)))
-
-
-def _sliced(counts: UnitCounts) -> list[UnitCounts]:
-    """Consecutive units of `counts`, in views of its arrays."""
-    n = counts.n_units
-    cuts = [n * i // max(n // _SLICE_UNITS, 1) for i in range(max(n // _SLICE_UNITS, 1) + 1)]
-    return [replace(counts, unit_ptr=counts.unit_ptr[first : last + 1]) for first, last in pairwise(cuts)]
 
 
 def in_threads(work: Callable[[int], _T], n: int) -> Iterable[_T]:

@@ -2,7 +2,7 @@
 
 (i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, and (x) to (xii) are in T13. With counts c,
 length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of
-`coordinates.pairings`:
+`lda_moments.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
@@ -21,31 +21,84 @@ length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 a
                                    of the topics' first words that it contains
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
 
-`statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
-clipped and rounded to integers in `quantise` of numerics/clipping.py.
+A statistic of your own is one file, such as tests/private/test_own_statistic.py: a `Statistic` with a compiled function
+of one document, and a function that returns its `Contribution`. Every loop, clip, pass and release works with it, and
+nothing is registered. A statistic of this package needs four things more:
+
+1. its sensitivity, proved in docs/privacy.md, section 2;
+2. its names in the imports and in `__all__` below, from where placements take it;
+3. a contribution in tests/trust/test_eligibility.py, which fails without one, and a game in `dplda.audit.catalogue`;
+4. for a GPU, a function in unit_sums.cu and a `CudaTwin` with an example, on which every GPU is tested.
+
+`statistic` says what a statistic must state. `unit_sums` is the loop over units that all of them share, where
+`clipping.quantise` clips a unit and rounds it to integers. Only passes may use the modules that compute on counts:
+`unit_sums`, `third_moment_products`, `gpu_sums`, `exact_moments` and `word_votes`.
 """
 
-from dplda.private.statistics.core import core
-from dplda.private.statistics.expected_counts import expected_counts, likelihood_gain, topic_proportions
-from dplda.private.statistics.first_moment import first_moment
-from dplda.private.statistics.second_moment import second_moment
-from dplda.private.statistics.second_moment_times import second_moment_times
+from dplda.private.statistics.expected_counts import (
+    DOCUMENT_COMPLETION,
+    EXPECTED_COUNTS,
+    LIKELIHOOD_GAIN,
+    TABLE_PROPORTIONS,
+    TOPIC_PROPORTIONS,
+    document_completion,
+    expected_counts,
+    likelihood_gain,
+    table_proportions,
+    topic_proportions,
+)
+from dplda.private.statistics.moments import (
+    CORE,
+    FIRST_MOMENT,
+    SECOND_MOMENT,
+    SECOND_MOMENT_TIMES,
+    core,
+    first_moment,
+    second_moment,
+    second_moment_times,
+)
 from dplda.private.statistics.statistic import NONNEGATIVE, SIGNED, Contribution, Statistic
-from dplda.private.statistics.third_moment import projected_third_moment, third_moment, third_moment_along
+from dplda.private.statistics.third_moment import (
+    PROJECTED_THIRD_MOMENT,
+    THIRD_MOMENT,
+    THIRD_MOMENT_ALONG,
+    projected_third_moment,
+    third_moment,
+    third_moment_along,
+)
+from dplda.private.statistics.word_pairs import PAIR_TOTALS, WORD_PAIRS, pair_totals, word_pairs
 
 __all__ = [
+    "CORE",
+    "DOCUMENT_COMPLETION",
+    "EXPECTED_COUNTS",
+    "FIRST_MOMENT",
+    "LIKELIHOOD_GAIN",
     "NONNEGATIVE",
+    "PAIR_TOTALS",
+    "PROJECTED_THIRD_MOMENT",
+    "SECOND_MOMENT",
+    "SECOND_MOMENT_TIMES",
     "SIGNED",
+    "TABLE_PROPORTIONS",
+    "THIRD_MOMENT",
+    "THIRD_MOMENT_ALONG",
+    "TOPIC_PROPORTIONS",
+    "WORD_PAIRS",
     "Contribution",
     "Statistic",
     "core",
+    "document_completion",
     "expected_counts",
     "first_moment",
     "likelihood_gain",
+    "pair_totals",
     "projected_third_moment",
     "second_moment",
     "second_moment_times",
+    "table_proportions",
     "third_moment",
     "third_moment_along",
     "topic_proportions",
+    "word_pairs",
 ]

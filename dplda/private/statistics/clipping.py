@@ -4,16 +4,12 @@
 documents, to integers z = round(F / g). Here g = C / B with B = `BOUND`. The weighted squared norm of z is verified
 exactly. Integer sums do not depend on the order of units, so rounding does not increase the sensitivity. In lattice
 units the sensitivity is B if a unit is added or removed, and `Statistic.replace_factor` times B if a unit is replaced
-(T1).
+(T1). The clip C is public, or a candidate of `CLIP_GRID` that the noisy histogram of unit norms chooses (section 2.1).
 
-
-Candidate clipping norms, and the histogram of unit norms that chooses one (docs/privacy.md, section 2.1).
-
-Loops over float32 slices that the compiler vectorises.
-
-They take whole arrays and offsets, since making a view costs more than a short loop. Offsets are unsigned, since numba
-checks signed ones for negative indices. Slices are fastest if they begin on a cache line and their length is a multiple
-of `LANES`.
+At the end are the loops over float32 slices of which the kernels of all statistics consist; the compiler vectorises
+them. They take whole arrays and offsets, since making a view costs more than a short loop. Offsets are unsigned, since
+numba checks signed ones for negative indices. Slices are fastest if they begin on a cache line and their length is a
+multiple of `LANES`.
 """
 
 from __future__ import annotations
@@ -23,6 +19,7 @@ import numpy as np
 from dplda.base.compiled import compiled
 
 BOUND = 1 << 20  # B: the clip threshold in lattice units
+MOST_WORDS = 200  # m: the largest number of words that a unit votes for; votes of norm above B are scaled down to it
 _BOUND_SQUARED = BOUND * BOUND
 MARGIN = 8  # a unit is clipped to B minus this many lattice steps, so that rounding rarely raises its norm above B
 

@@ -60,10 +60,10 @@ def exact_moments(
         for total, sums in zip((m, E2, E3h), part, strict=True):
             total += sums
     scale = 1 / (_STEPS * max(units, 1))
-    return ExactMoments(units, m * scale, _mirrored(E2) * scale, _mirrored(E3h) * scale)
+    return ExactMoments(units, m * scale, _mirror(E2) * scale, _mirror(E3h) * scale)
 
 
-def _mirrored(upper: np.ndarray) -> np.ndarray:
+def _mirror(upper: np.ndarray) -> np.ndarray:
     return np.asarray(upper + np.triu(upper, 1).T)
 
 

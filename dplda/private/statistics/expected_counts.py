@@ -1,18 +1,12 @@
-"""(vi) Expected word-topic counts: s_i c_i phi_iz, with the responsibilities phi of a fixed E-step.
+"""Statistics of a document under given topics: (vi) to (ix) and (xii) of the list in `dplda.private.statistics`.
 
-A document's columns of the topics are gathered once, one row per topic, so that every step reads contiguous memory and
-is vectorised over words.
+All of them start from the `posterior` of one document by a fixed number of E-steps. A document's columns of the topics
+are gathered once, one row per topic, so that every step reads contiguous memory and is vectorised over words. The
+topics and all other numbers here are public or released, except the document's own counts.
 
-
-(vii) Topic proportions, (viii) likelihood gain over word frequencies, (ix) proportions in a table's row.
-
-All are functions of one document and given topics, computed with the posterior of `expected_counts`. The topics and all
-other numbers here are public or released, except the document's own counts.
-
-(xii) How well topics predict one half of a document's tokens from the other half.
-
-It measures the predictive likelihood of released topics (docs/privacy.md, T13) by document completion (Wallach, Murray,
-Salakhutdinov and Mimno 2009).
+(vi) sums expected word-topic counts, (vii) topic proportions, (viii) the gain in likelihood over word frequencies, and
+(ix) proportions in the row of a table. (xii) measures how well topics predict one half of a document's tokens from the
+other (docs/privacy.md, T13), by document completion (Wallach, Murray, Salakhutdinov and Mimno 2009).
 """
 
 from __future__ import annotations
@@ -184,7 +178,7 @@ def document_space(words, counts, first, last, matrix, shape, room):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def fitted(words, counts, first, last, length, matrix, shape, room):
+def fit_document(words, counts, first, last, length, matrix, shape, room):
     """The `posterior` of one document in `room`; returns the arrays of `document_space` without `before`."""
     k, _, _, _, alpha = shape
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
@@ -196,7 +190,7 @@ def fitted(words, counts, first, last, length, matrix, shape, room):
 def predict(theta, gamma, table, amounts, wide, k):
     """For each entry, sum `gamma` times the word's probability over topics; returns the sum of `gamma`.
 
-    The arguments are what `fitted` returns. The sums are written to `amounts` from `wide` on, and `theta` is
+    The arguments are what `fit_document` returns. The sums are written to `amounts` from `wide` on, and `theta` is
     overwritten.
     """
     rows, total = padded(k, 4), np.float32(0.0)
@@ -211,7 +205,7 @@ def predict(theta, gamma, table, amounts, wide, k):
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """One row per entry: its scale times its count, distributed over topics."""
     k, _, stride, _, _ = shape
-    theta, _, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
+    theta, _, table, amounts, wide = fit_document(words, counts, first, last, length, matrix, shape, room)
     weigh_rows(theta, table, padded(k, 4), wide, amounts, wide, LEAST)
     start, half = np.uint64(first), np.uint64(wide)
     for e in range(np.uint64(last - first)):
@@ -229,7 +223,7 @@ EXPECTED_COUNTS = Statistic(
     contribution=_contribution,
     row=lambda k, directions: round_up(k),
     room=posterior_room,
-    cuda=CudaTwin("add_expected_counts", vectors=3),
+    cuda=CudaTwin("add_expected_counts", lambda scale, X: expected_counts(X, 0.1), vectors=3),
 )
 
 
@@ -261,7 +255,7 @@ def _proportions(words, counts, first, last, length, scale, matrix, shape, room,
 @compiled(fastmath=FAST, error_model="numpy")
 def _write_proportions(words, counts, first, last, length, matrix, shape, room, out):
     k, _, _, _, alpha = shape
-    _, gamma, _, _, _ = fitted(words, counts, first, last, length, matrix, shape, room)
+    _, gamma, _, _, _ = fit_document(words, counts, first, last, length, matrix, shape, room)
     for z in range(np.uint64(k)):
         share = (gamma[z] - alpha) / np.float32(length)
         out[z] = np.float32(0.0) if share < 0 else share  # nan stays nan
@@ -292,7 +286,7 @@ TOPIC_PROPORTIONS = Statistic(
 @compiled(fastmath=FAST, error_model="numpy")
 def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
     k, _, _, row, _ = shape
-    theta, gamma, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
+    theta, gamma, table, amounts, wide = fit_document(words, counts, first, last, length, matrix, shape, room)
     total = predict(theta, gamma, table, amounts, wide, k)
     at, half, gain = np.uint64(first), np.uint64(wide), np.float32(0.0)
     for e in range(np.uint64(last - first)):

@@ -7,7 +7,6 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -20,7 +19,7 @@ from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.private import statistics
-from dplda.private.statistics import Contribution
+from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.clipping import BOUND, MARGIN, MASS_SHARE
 from dplda.private.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 
@@ -38,20 +37,18 @@ _MAX_PLACES = 2**32 - 1  # largest number of entries of a unit's contribution
 class UnitArrays:
     """Private counts in the kernels' layout, as arrays of NumPy or of the GPU.
 
-    These are the arrays of `UnitCounts` with entries of the same word merged. `lengths` (n_documents,) are numbers of
-    tokens. The words of unit u are in `union_words` from union_ptr[u] on, ascending; `slots` (nnz,) is the position of
-    an entry's word among them. `most` is the largest number of words of a unit.
+    The first four are the arrays of `UnitCounts`, with entries of the same word merged.
     """
 
     indptr: Any
     words: Any
     counts: Any
     unit_ptr: Any
-    lengths: Any
-    slots: Any
-    union_ptr: Any
-    union_words: Any
-    most: int
+    lengths: Any  # (n_documents,), numbers of tokens
+    slots: Any  # (nnz,), the position of an entry's word among the words of its unit
+    union_ptr: Any  # (n_units + 1,), into `union_words`
+    union_words: Any  # the words of each unit, ascending
+    most: int  # largest number of words of a unit
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -65,11 +62,11 @@ class UnitArrays:
         return sum(int(array.nbytes) for array in self.arrays)
 
 
-def arranged(
+def arrange(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
 ) -> UnitArrays:
     """The arrays of `UnitCounts` in the kernels' layout, as NumPy arrays."""
-    documents = _merged(indptr, words, counts, n_words)
+    documents = _merge_words(indptr, words, counts, n_words)
     begin, entries, place = documents.indptr, documents.indices, np.arange(documents.nnz)
     first = begin[unit_ptr]  # first entry of each unit, and the end
     lengths = np.diff(np.concatenate([[0], np.cumsum(documents.data, dtype=np.int64)])[begin])
@@ -77,7 +74,7 @@ def arranged(
     if len(unit_ptr) == len(begin):  # every unit is one document
         slots, union_ptr, union_words = place - first[unit], begin, entries
     else:
-        union = _merged(first, entries, documents.data, n_words)
+        union = _merge_words(first, entries, documents.data, n_words)
         owner = np.repeat(np.arange(len(first) - 1), np.diff(union.indptr))
         at = np.searchsorted(owner * n_words + union.indices, unit * n_words + entries)
         slots, union_ptr, union_words = at - union.indptr[unit], union.indptr, union.indices
@@ -100,7 +97,7 @@ def upload(gpu: Gpu, units: UnitArrays) -> UnitArrays:
     return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in copied.items()})
 
 
-def _merged(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
+def _merge_words(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
     """The counts as a matrix with one entry per word in each row, sorted by word."""
     matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
     if not matrix.has_canonical_format:
@@ -118,7 +115,7 @@ class GpuSums:
             raise InputError(f"the statistic {f.statistic.name} has no CUDA kernel: use --device cpu.")
         self._gpu, self._f, self._twin, self._clip = gpu, f, twin, clip
         k = f.matrix.shape[1] - f.directions
-        matrix = np.hstack([_padded(f.matrix[:, :k]), _padded(f.matrix[:, k:])])
+        matrix = np.hstack([_pad(f.matrix[:, :k]), _pad(f.matrix[:, k:])])
         pairs, tiles = _tiles(k, 2), _tiles(k, max(twin.sides, 2))
         places, weights = _places(k, tiles) if twin.sides else (None, np.zeros(0, np.int8))
         self._stride, self._places = int(matrix.shape[1]), places
@@ -131,7 +128,7 @@ class GpuSums:
             *(xp.asarray(f.scale), xp.asarray(matrix)),
             *(np.int32(n) for n in (len(f.matrix), k, f.directions, self._stride)),
             np.float32(f.alpha),
-            *(xp.asarray(_packed(tiles)), np.int32(len(tiles)), xp.asarray(_packed(pairs)), np.int32(len(pairs))),
+            *(xp.asarray(_pack(tiles)), np.int32(len(tiles)), xp.asarray(_pack(pairs)), np.int32(len(pairs))),
             *(np.int32(staged), xp.asarray(weights)),
         )
         shape = f.shape if places is None else (1, len(weights))
@@ -217,27 +214,22 @@ def _test(gpu: Gpu, contribution: Contribution) -> bool:
     sums, norms = GpuSums(gpu, contribution, 0.1), list[Any]()
     for unit_ptr in (np.arange(4), np.array([0, 2, 3])):
         with gpu.turn(len(norms)):
-            units = upload(gpu, arranged(indptr, words.astype(np.int32), counts, unit_ptr, _N_TRIED))
+            units = upload(gpu, arrange(indptr, words.astype(np.int32), counts, unit_ptr, _N_TRIED))
             sums.add(units)
             norms.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
     with gpu.turn(len(norms)):
-        sums.add(upload(gpu, arranged(start, empty, empty, start, _N_TRIED)))
+        sums.add(upload(gpu, arrange(start, empty, empty, start, _N_TRIED)))
     total, mass = sums.result()
     alone, twice = map(to_numpy, norms)
     return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])
 
 
-def _examples() -> Iterator[Contribution]:
+def _examples() -> list[Contribution]:
     """A contribution for each kernel, on `_N_TRIED` words."""
     scale, X = np.linspace(1.0, 2.0, _N_TRIED), np.arange(1.0, 3 * _N_TRIED + 1).reshape(_N_TRIED, 3) % 7 + 1
-    yield statistics.first_moment(scale)
-    yield statistics.second_moment(scale)
-    yield statistics.second_moment_times(scale, X)
-    yield statistics.core(scale, X)
-    yield statistics.third_moment(X)
-    yield statistics.projected_third_moment(scale, X)
-    yield statistics.third_moment_along(X, np.eye(3))
-    yield statistics.expected_counts(X, 0.1)
+    exported = (getattr(statistics, name) for name in statistics.__all__)
+    twins = [item.cuda for item in exported if isinstance(item, Statistic) and item.cuda is not None]
+    return [twin.example(scale, X) for twin in twins]
 
 
 @cache
@@ -252,7 +244,7 @@ def _source() -> str:
     return defines + files("dplda.private.statistics").joinpath("unit_sums.cu").read_text()
 
 
-def _padded(matrix: np.ndarray) -> np.ndarray:
+def _pad(matrix: np.ndarray) -> np.ndarray:
     """`matrix` padded with columns of zeros to whole tiles."""
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _TILE)))
 
@@ -273,7 +265,7 @@ def _tiles(k: int, sides: int) -> np.ndarray:
     return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
 
 
-def _packed(tiles: np.ndarray) -> np.ndarray:
+def _pack(tiles: np.ndarray) -> np.ndarray:
     return np.asarray(tiles @ (1 << 10 * np.arange(tiles.shape[1])), np.int32)
 
 

@@ -1,7 +1,4 @@
-"""The moments of LDA: the coefficients of their corrections, and the population moments of a known model.
-
-Conversion between symmetric matrices or tensors and the vectors of their distinct coordinates.
-"""
+"""Algebra of LDA's moments: their corrections, those of a known model, and packed symmetric matrices and tensors."""
 
 from __future__ import annotations
 

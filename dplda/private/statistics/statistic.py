@@ -1,4 +1,4 @@
-"""The definition of a statistic, the memory layout of a contribution, and a statistic with its parameters."""
+"""What a statistic must state, how a unit's contribution lies in memory, and a statistic with its parameters."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ from dplda.private.statistics.clipping import add_scaled, clear
 class Layout:
     """How a unit's contribution is laid out in memory, as compiled functions.
 
-    `size(n, row)` is how many numbers the contribution of a unit of `n` words has, if a row has `row` numbers.
-    `merge(words, first, last, share, one, row, row_of, slots, used, rows)` adds a document, with the entries
-    first..last-1, to the contribution `rows` of its unit: `share` times the document's contribution `one`. A unit's
-    words are numbered in the order of their first occurrence: `slots[i]` is word i, `row_of[w]` (n_words,) is the
-    number of word w or -1, and `used` is the number of words so far. `merge` updates `slots` and `row_of` and returns
-    the new `used`. With a single row it updates neither and returns 1.
-
-    `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the
-    integer weights of the contribution of a unit of `most` words; an empty array means that all weights are 1.
-    With `by_table_row`, the sum has one row for each row of a table, and a document contributes to exactly one of them.
-    Then read "row of the table" for "word" above; `row_of` is (n_rows,).
-
-    `one_row` is true if the contribution has a single row regardless of the unit's words. `columns(n_words)` returns
-    the weights of the columns of the sum, for a layout whose sum is packed differently from a unit's contribution (the
-    dense second moment); it is None for the others.
+    A unit's words are numbered in the order of their first occurrence: `slots[i]` is word i, `row_of[w]` (n_words,) is
+    the number of word w or -1, and `used` is the number of words so far. A row has `row` numbers.
     """
 
     one_row: bool
+    """Whether the contribution has a single row regardless of the unit's words."""
     size: Any
+    """``size(n, row)``: how many numbers the contribution of a unit of `n` words has."""
     merge: Any
+    """``merge(words, first, last, share, one, row, row_of, slots, used, rows)``: add a document, with the entries
+    first..last-1, to the contribution `rows` of its unit: `share` times the document's contribution `one`. Updates
+    `slots` and `row_of` and returns the new `used`; with a single row it updates neither and returns 1."""
     add: Any
+    """``add(rows, slots, used, row, n_words, sums)``: add a unit's integers to the flat `sums`."""
     weights: Any
+    """``weights(most)``: integer weights of the contribution of a unit of `most` words; empty if all are 1."""
     columns: Callable[[int], np.ndarray] | None = None
+    """``columns(n_words)``: the weights of the columns of the sum, where the sum is packed differently from a unit's
+    contribution (the dense second moment)."""
     by_table_row: bool = False
+    """Whether the sum has a row for each row of a table, and a document contributes to exactly one of them. Then read
+    "row of the table" for "word" above; `row_of` is (n_rows,)."""
 
 
 @compiled()
@@ -118,53 +116,52 @@ def _no_room(k, directions, longest):
 
 @dataclass(frozen=True)
 class CudaTwin:
-    """The CUDA kernel of a statistic, a function of unit_sums.cu.
-
-    `sides` is 2 or 3 if the coordinates of a symmetric array are computed in tiles of that dimension, else 0. `vectors`
-    is the number of vectors, as long as a row of the matrix, in a block's shared memory. `threads` is the number of
-    threads of a block, by default one for each tile or column.
-    """
+    """The CUDA kernel of a statistic."""
 
     kernel: str
+    """A function of unit_sums.cu."""
+    example: Callable[[np.ndarray, np.ndarray], Contribution]
+    """A contribution for a scale (n_words,) and a matrix (n_words, k), on which a GPU is tested before a run."""
     sides: int = 0
+    """2 or 3 if the coordinates of a symmetric array are computed in tiles of that dimension, else 0."""
     vectors: int = 1
+    """Number of vectors, as long as a row of the matrix, in a block's shared memory."""
     threads: int | None = None
+    """Number of threads of a block; by default one for each tile or column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Statistic:
     """A function of one document whose values are averaged over a unit, clipped and summed over units.
 
-    `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function ``contribution(words,
-    counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the document with the
-    entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`. k and
-    `directions` belong to the `Contribution`, and `stride` is the padded length of a row of its matrix. The function
-    writes all rows, and reads only parts of `room` and `out` that it wrote: the rest may hold another unit's numbers.
-    `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
-    `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of `room(k, directions,
-    longest)` numbers for documents of at most `longest` entries.
-
     Each document is computed separately, in the order of its own words, so that removing a unit cannot change another
     unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: an undefined quotient is inf or nan, and its
     unit contributes nothing; an exception would reveal the unit (rule 3). Numbers are float32. Counts c enter as shares
-    c / l, which keeps the powers of long documents in range.
-
-    `replace_factor` is the sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents'
-    contributions have a negative inner product, otherwise `SIGNED`.
-
-    If all coordinates are in one row, `places(k, directions)` contains their positions in it. If there is a compiled
-    ``norm_bound(words, counts, first, last, length, scale, amounts)``, a unit is clipped as if its norm were at least
-    the mean of its documents' bounds; `amounts` (n_words,) int64 must stay zero after each call.
+    c / l, which keeps the powers of long documents in range. k and `directions` are those of the `Contribution`.
     """
 
     name: str
+    """``module:ATTRIBUTE``, from which this object can be imported."""
     layout: Layout
     replace_factor: float
+    """The sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents' contributions
+    have a negative inner product, otherwise `SIGNED`."""
     contribution: Any
+    """``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)``, compiled: write the
+    contribution of the document with the entries first..last-1 and `length` tokens to `out`, in the order of `layout`.
+    `scale` (n_words,) and `matrix` (flat, padded rows of `stride` numbers) are those of the `Contribution`, and `shape`
+    is (k, directions, stride, row, alpha). The function writes all rows, and reads only parts of `room` and `out` that
+    it wrote: the rest may hold another unit's numbers."""
     row: Callable[[int, int], int]
+    """``row(k, directions)``: how many numbers a row of `out` has."""
     room: Any = _no_room
+    """``room(k, directions, longest)``, compiled: how many numbers of scratch space documents of at most `longest`
+    entries need."""
     places: Callable[[int, int], np.ndarray] | None = None
+    """``places(k, directions)``: the positions of the coordinates, if all of them are in one row."""
     norm_bound: Any = None
+    """``norm_bound(words, counts, first, last, length, scale, amounts)``, compiled: a unit is clipped as if its norm
+    were at least the mean of its documents' bounds. `amounts` (n_words,) int64 must stay zero after each call."""
     cuda: CudaTwin | None = None
 
     @property
@@ -182,10 +179,10 @@ class Statistic:
         """
         if not self.is_named:
             raise TypeError(f"no statistic of this kind is found at {self.name}")
-        return _found, (self.name, _source(self.name))
+        return _load, (self.name, _source(self.name))
 
 
-def _found(name: str, source: str) -> Any:
+def _load(name: str, source: str) -> Any:
     if _source(name) != source:
         raise ImportError(f"A worker has another version of {name}.")
     return pkgutil.resolve_name(name)
@@ -200,24 +197,24 @@ def _source(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width).
-
-    `scale` (n_words,) and `matrix` (n_words, k + directions), float32, are the arrays that the statistic's kernel
-    reads. For most statistics `scale` is the word scale s (ones if unused), and the first k columns of `matrix` are X,
-    W or the topics. In (viii) and (xii), `scale` holds the reference frequencies. In (x) and (xi), `scale` holds the
-    numbers of the listed words, and `matrix` the places of words among the first words of each topic. The last
-    `directions` columns of `matrix` are W u for the vectors u in (iv'), and the centred -log r in (xii). `alpha` is the
-    prior of the E-step. `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm
-    is the Frobenius norm of the full array (T2). `table_rows` is the number of rows of a table.
-    """
+    """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width)."""
 
     statistic: Statistic
     scale: np.ndarray
+    """(n_words,) float32: for most statistics the word scale s (ones if unused); the reference frequencies in (viii)
+    and (xii), and the numbers of the listed words in (x) and (xi)."""
     matrix: np.ndarray
+    """(n_words, k + directions) float32. The first k columns are X, W or the topics; in (x) and (xi) the places of
+    words among the first words of each topic. The last `directions` columns are W u for the vectors u in (iv'), and
+    the centred -log r in (xii)."""
     weights: np.ndarray
+    """(width,), the integer multiplicities of symmetric coordinates: with them the norm is the Frobenius norm of the
+    full array (T2)."""
     alpha: float = 0.0
+    """The prior of the E-step."""
     directions: int = 0
     table_rows: int = 0
+    """The number of rows of a table."""
 
     @property
     def n_rows(self) -> int:

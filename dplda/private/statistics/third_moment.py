@@ -1,17 +1,10 @@
-"""(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)).
+"""Third moments of word counts: (iv), (v) and (iv') of the list in `dplda.private.statistics`, in this order.
 
-y, R and Q are the sums of c w, c w w' and c w^3 over the words, with rows w of the whitening.
+y, R and Q are the sums of c w, c w w' and c w^3 over the words, with rows w of the whitening or of a scaled basis. A
+tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
 
-A tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
-
-(v) The projected third moment: (iv) for rows w_i = s_i b_i, b_i the rows of an orthonormal basis, clipped by the norm
-of the whole tensor over words. The whole tensor, with rows w_i = s_i e_i for unit vectors e_i, is never formed: its
-norm is computed as a sum over the document's words.
-
-
-(iv') The whitened third moment contracted with vectors u in two of its three modes.
-
-It is (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2)), with y, R and Q as in `third_moment`.
+The projected moment (v) is clipped by the norm of the whole tensor over words, which is never formed: its norm is a sum
+over the document's words.
 """
 
 from __future__ import annotations
@@ -22,8 +15,8 @@ import numpy as np
 
 from dplda.base.compiled import compiled
 from dplda.private.statistics.clipping import FAST, LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
-from dplda.private.statistics.core import four_pairs, pairs_length
 from dplda.private.statistics.lda_moments import rising
+from dplda.private.statistics.moments import four_pairs, pairs_length
 from dplda.private.statistics.statistic import (
     ONE_ROW,
     SIGNED,
@@ -148,7 +141,7 @@ THIRD_MOMENT = Statistic(
     row=_tensor_row,
     room=_tensor_room,
     places=_tensor_places,
-    cuda=CudaTwin("add_third_moment", sides=3),
+    cuda=CudaTwin("add_third_moment", lambda scale, X: third_moment(X), sides=3),
 )
 
 
@@ -200,17 +193,17 @@ PROJECTED_THIRD_MOMENT = replace(
     THIRD_MOMENT,
     name=f"{__name__}:PROJECTED_THIRD_MOMENT",
     norm_bound=_whole_norm,
-    cuda=CudaTwin("add_projected_third_moment", sides=3),
+    cuda=CudaTwin("add_projected_third_moment", lambda scale, X: projected_third_moment(scale, X), sides=3),
 )
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def projected_third_moment(scale: np.ndarray, Q: np.ndarray) -> Contribution:
     """(v): E3(SQ, SQ, SQ), S = diag(scale), for orthonormal columns `Q` (n_words, k); stored like `third_moment`.
 
     A unit is clipped by the mean norm of its documents' whole tensors, an upper bound on the norm of its own tensor.
     """
-    W = as_float32(scale[:, None] * Q)
+    with np.errstate(over="ignore", invalid="ignore"):
+        W = as_float32(scale[:, None] * Q)
     return Contribution(PROJECTED_THIRD_MOMENT, as_float32(scale), W, _symmetric_weights(W.shape[1]))
 
 
@@ -284,17 +277,17 @@ THIRD_MOMENT_ALONG = Statistic(
     row=lambda k, directions: directions * round_up(k),
     room=_room,
     places=_places,
-    cuda=CudaTwin("add_third_moment_along"),
+    cuda=CudaTwin("add_third_moment_along", lambda scale, X: third_moment_along(X, np.eye(X.shape[1]))),
 )
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def third_moment_along(W: np.ndarray, U: np.ndarray) -> Contribution:
     """(iv'): E3(W, W, W)(I, u, u) for `W` (n_words, k), scale absorbed, and each column u of `U` (k, r).
 
     The sum has shape (1, r k), k coordinates for each u.
     """
     k, r = U.shape
-    matrix = as_float32(np.hstack([W, W @ U]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = as_float32(np.hstack([W, W @ U]))
     scale = np.ones(len(W), np.float32)
     return Contribution(THIRD_MOMENT_ALONG, scale, matrix, equal_weights(r * k), directions=r)

@@ -421,7 +421,7 @@ template <int KIND>
 __device__ int64 place_of(const Statistic &f, const int *names, int64 i) {
     if (KIND == FIRST)
         return names[i];
-    if (KIND == SECOND) { // packed by circular offset, see `second_moment.py`
+    if (KIND == SECOND) { // packed by circular offset, see `moments.py`
         int64 a, b;
         pair_of(i, a, b);
         int64 v = names[a], w = names[b], offset = w - v; // v <= w

@@ -3,7 +3,7 @@
 A unit's contribution is the mean over its eligible documents, those with at least `MINIMUM_LENGTH` tokens among the
 words in use. It is formed over the union of their words and then clipped (docs/privacy.md, rule 1). The loop over units
 is written once and compiled for each statistic. Each contribution has one more coordinate, its mass, an eighth of the
-clip; the sum of masses normalises means (`numerics.clipping`).
+clip; the sum of masses normalises means (`clipping.quantise`).
 """
 
 from __future__ import annotations

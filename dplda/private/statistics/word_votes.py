@@ -7,15 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dplda.base.arrays import mix_bits
 from dplda.base.compiled import compiled
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.threads import add, run_ranges, split
-from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.clipping import BOUND, MOST_WORDS
 from dplda.private.statistics.unit_sums import length_of, read_only
-from dplda.private.store.splitmix import finalise
 from dplda.private.store.units import UnitCounts
-
-MOST_WORDS = 200  # m: the largest number of words that a unit votes for
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
@@ -24,7 +22,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
     return np.frombuffer(digests, np.uint64)
 
 
-_mix = compiled()(finalise)
+_mix = compiled()(mix_bits)
 
 
 @compiled()
@@ -124,7 +122,6 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
     replaced, and the sum over units of the vote that a word in all documents would receive, of sensitivity B in both
     cases. Their quotient is a document frequency in which every unit counts once. Both are private.
     """
-
     if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds
         raise ValueError("hashes of other words than the counts'")
     arrays = tuple(map(read_only, counts.arrays))

@@ -1,12 +1,12 @@
-"""Shards, the Arrow files of documents that form a store, and blocks of documents as compressed sparse rows.
-
-The corpus store: counts of documents in a folder of memory-mapped shards, or in memory.
+"""The corpus store: counts of documents in a folder of memory-mapped shards, or in memory.
 
     meta.json          facts about the import and the number of shards; written last
     part-00000.arrow   the first shard: documents, and the words that they add to the dictionary
     fingerprint.json   the fingerprint of the documents under a ledger's key, if the import had one
 
-The folder is private (mode 0700).
+The folder is private (mode 0700). A `Shard` is an Arrow file of record batches; each batch is read as a `Block`, whose
+arrays are views of the file. A file may be forged or damaged: what is read from it is checked first, and a document
+that is not sound becomes empty and changes no other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,29 +51,20 @@ SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged.
+    """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged."""
 
-    `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary, `counts` (nnz,) in
-    [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit, `ids` (n_documents,) an Arrow string
-    array, `groups` (n_documents,) an Arrow array of lists of strings, in each list a value or null for each group
-    column; None without such columns.
-    """
-
-    indptr: NDArray[np.int32] | NDArray[np.int64]
-    words: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    units: NDArray[np.uint64]
-    ids: Any
+    indptr: NDArray[np.int32] | NDArray[np.int64]  # (n_documents + 1,)
+    words: NDArray[np.int32]  # (nnz,), distinct within a document and inside the dictionary
+    counts: NDArray[np.int32]  # (nnz,), in [1, 2^31 - 1]
+    units: NDArray[np.uint64]  # (n_documents, 2), the 128-bit key of each privacy unit
+    ids: Any  # (n_documents,), an Arrow string array
     groups: Any = None
+    """(n_documents,), an Arrow array of lists with a string or null for each group column; None without columns."""
 
     @property
     def n_documents(self) -> int:
         """Number of documents. Private."""
         return len(self.indptr) - 1
-
-    def rows(self) -> NDArray[np.int64]:
-        """Row of each entry, (nnz,)."""
-        return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
         """A copy in which the documents `emptied` (n_documents,) have no entries.
@@ -148,7 +139,7 @@ def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
     rising[starts[starts < len(rising)]] = True
     sound = np.ones(block.n_documents, dtype=np.bool_)
     if bad.any() or not rising.all():
-        rows = block.rows()
+        rows = np.repeat(np.arange(block.n_documents), np.diff(block.indptr))  # of each entry
         sound[rows[bad]] = False
         order = np.lexsort((block.words, rows))  # words may be unsorted but not repeated
         repeated = (np.diff(block.words[order]) == 0) & (np.diff(rows[order]) == 0)
@@ -272,7 +263,10 @@ def intact_shards(folder: Path) -> list[Shard]:
     with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
         while True:
             shard = Shard(folder / shard_name(len(shards)))
-            shard.new_words(), shard.checkpoint(), [shard.batch(index) for index in range(len(shard))]
+            shard.new_words()
+            shard.checkpoint()
+            for index in range(len(shard)):
+                shard.batch(index)
             shards.append(shard)
     return shards
 
@@ -335,53 +329,41 @@ META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
 
 
-@dataclass(frozen=True)
-class StoreFacts:
-    """Facts about the documents of a store; `n_documents` and `defects` are private.
-
-    `unit` is ``"document"`` or the column that names the privacy unit; `defects` counts the documents that contribute
-    nothing, by the name of their `Defect`; `name` is the name of the corpus, if any; `reading` says how text became
-    words (language, lemmas), and is empty for counts. `group_columns` are the columns whose values the store keeps for
-    tables (`Block.groups`). If each document is a unit, `id_field` is the column of ids whose keys are in
-    `Block.units`. The names of columns are public, too.
-    """
-
-    unit: str
-    n_documents: int
-    defects: dict[str, int]
-    name: str | None = None
-    reading: dict[str, Any] = field(default_factory=dict)
-    group_columns: tuple[str, ...] = ()
-    id_field: str | None = None
-
-
 class CountStore:
-    """Counts of documents over a dictionary of words. Private, except for the facts that `StoreFacts` calls public.
-
-    The fields of `StoreFacts` are attributes. `path` is the folder of the store, None in memory; `n_bytes` is the
-    approximate size of its `n_blocks` blocks. `identity` distinguishes stores that have the same path on different
-    machines or at different times; it is empty in memory.
+    """Counts of documents over a dictionary of words. Private, except for the attributes that are called public here.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """
 
     def __init__(
         self,
-        facts: StoreFacts,
         *,
         words: Callable[[], Any],
         blocks: Callable[[int, range], Iterator[Block]],
         n_blocks: int,
         n_bytes: int,
+        unit: str,
+        n_documents: int,
+        defects: dict[str, int],
+        name: str | None = None,
+        reading: dict[str, Any] | None = None,
+        group_columns: tuple[str, ...] = (),
+        id_field: str | None = None,
         path: Path | None = None,
         identity: str = "",
     ) -> None:
-        self.unit, self.name, self.reading = facts.unit, facts.name, facts.reading
-        self.n_documents, self.defects = facts.n_documents, facts.defects
-        self.group_columns, self.id_field = facts.group_columns, facts.id_field
         self._words, self._blocks = words, blocks
-        self.n_blocks, self.n_bytes = n_blocks, n_bytes
-        self.path, self.identity = path, identity
+        self.n_blocks = n_blocks
+        self.n_bytes = n_bytes  # approximate size of the blocks
+        self.unit = unit  # public: "document", or the column that names the privacy unit
+        self.n_documents = n_documents
+        self.defects = defects  # how many documents contribute nothing, by the name of their `Defect`
+        self.name = name  # public: that of the corpus
+        self.reading = reading or {}  # public: how text became words (language, lemmas); empty for counts
+        self.group_columns = group_columns  # public: the columns whose values `Block.groups` keeps for tables
+        self.id_field = id_field  # public: if each document is a unit, the column of the ids in `Block.units`
+        self.path = path  # of the folder; None in memory
+        self.identity = identity  # differs between stores that have one path on two machines or at two times
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
 
     @classmethod
@@ -407,19 +389,17 @@ class CountStore:
                 yield read_block(batch, n_words)
 
         return cls(
-            StoreFacts(
-                meta["unit"],
-                meta["documents"],
-                meta["defects"],
-                meta["name"],
-                meta.get("reading", {}),
-                tuple(meta.get("groups", ())),
-                meta.get("id_field"),
-            ),
             words=words,
             blocks=blocks,
             n_blocks=len(places),
             n_bytes=sum(shard.n_bytes for shard in shards),
+            unit=meta["unit"],
+            n_documents=meta["documents"],
+            defects=meta["defects"],
+            name=meta["name"],
+            reading=meta.get("reading", {}),
+            group_columns=tuple(meta.get("groups", ())),
+            id_field=meta.get("id_field"),
             path=folder,
             identity=identity,
         )
@@ -435,16 +415,22 @@ class CountStore:
         group_columns: Sequence[str] = (),
     ) -> CountStore:
         """A store in memory. A document with a word or count out of range, or a repeated word, becomes empty."""
-        kept = tuple(_checked(block, len(dictionary)) for block in blocks)
+        kept = []
+        for block in blocks:
+            sound = sound_documents(block, len(dictionary))
+            block = block if sound.all() else block.without(~sound)
+            freeze((block.indptr, block.words, block.counts, block.units))
+            kept.append(block)
         words = pa.array(dictionary, pa.string())
         return cls(
-            StoreFacts(
-                unit, sum(block.n_documents for block in kept), dict(defects or {}), group_columns=tuple(group_columns)
-            ),
             words=lambda: words,
             blocks=lambda _, chosen: (kept[index] for index in chosen),
             n_blocks=len(kept),
             n_bytes=sum(block.words.nbytes + block.counts.nbytes for block in kept),
+            unit=unit,
+            n_documents=sum(block.n_documents for block in kept),
+            defects=dict(defects or {}),
+            group_columns=tuple(group_columns),
         )
 
     @cached_property
@@ -478,7 +464,10 @@ def is_store(path: Path) -> bool:
     The names alone decide, so no document is opened, and the content of a document cannot turn its folder into a store.
     Raises `InputError` for a store that contains other files or lacks some of its own.
     """
-    names = _visible(path)
+    try:
+        names = {name for name in os.listdir(path) if not name.startswith(".")}
+    except OSError:
+        return False
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
     if META not in names or not shards:
         return False
@@ -488,13 +477,6 @@ def is_store(path: Path) -> bool:
             "elsewhere, or import the corpus again; --format folder reads each file as one document."
         )
     return True
-
-
-def _visible(path: Path) -> set[str]:
-    try:
-        return {name for name in os.listdir(path) if not name.startswith(".")}
-    except OSError:
-        return set()
 
 
 def partial_folder(destination: Path) -> Path:
@@ -507,14 +489,6 @@ def is_partial(path: Path) -> bool:
     places = (path, path.parent) if os.path.exists(path) else (partial_folder(path),)
     partial = (place for place in places if place.name.startswith(".") and place.name.endswith(".partial"))
     return any(os.path.isfile(place / ORIGIN) for place in partial)
-
-
-def _checked(block: Block, n_words: int) -> Block:
-    sound = sound_documents(block, n_words)
-    if not sound.all():
-        block = block.without(~sound)
-    freeze((block.indptr, block.words, block.counts, block.units))
-    return block
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -11,16 +11,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dplda.base.arrays import mix_bits
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch
 from dplda.private.store.count_store import FINGERPRINT, META_BYTES, Block, CountStore, row_sums
-from dplda.private.store.splitmix import finalise
 from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
-_SEALED = (
-    _DOMAIN + b" seal of eligible documents"
-)  # a fingerprint of all documents, as earlier code kept it, is no match
+_SEALED = _DOMAIN + b" seal of eligible documents"
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
 _CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
@@ -61,11 +59,11 @@ class Fingerprinter:
         hashes = np.stack([_document_hashes(block, words, counts) for words in self._words], axis=1)
         self._documents += block.n_documents
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
-        codes = _keyed(hashes, self._secret)
+        codes = _key_hashes(hashes, self._secret)
         small = codes <= np.uint64(self._sketch.bound)
         owners = None
         if self._units is not None:
-            owners = _keyed(block.units[small], self._unit_secret)
+            owners = _key_hashes(block.units[small], self._unit_secret)
             self._units.add(block.units, hashes)
         self._sketch = self._sketch.with_documents(codes[small], owners)
 
@@ -95,16 +93,14 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
 
     With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
-    found = _stored(store, key) or _taken(store, key)
+    found = _read_stored(store, key)
+    if found is None:
+        fingerprinter = Fingerprinter(key, store.unit)
+        fingerprinter.add_words(store.dictionary)
+        for block in store.blocks():
+            fingerprinter.add(block)
+        found = fingerprinter.result()
     return found if ids_of is None else replace(found, ids=keyed_ids(store, key, ids_of))
-
-
-def _taken(store: CountStore, key: bytes) -> Fingerprint:
-    fingerprinter = Fingerprinter(key, store.unit)
-    fingerprinter.add_words(store.dictionary)
-    for block in store.blocks():
-        fingerprinter.add(block)
-    return fingerprinter.result()
 
 
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
@@ -117,11 +113,11 @@ def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
     found = [np.zeros(0, np.uint64)]
     for block in store.blocks():
         counted = block.is_eligible() & block.units.any(axis=1)
-        found.append(np.where(counted, _keyed(block.units, secret) | np.uint64(1), np.uint64(0)))
+        found.append(np.where(counted, _key_hashes(block.units, secret) | np.uint64(1), np.uint64(0)))
     return np.concatenate(found)
 
 
-def _stored(store: CountStore, key: bytes) -> Fingerprint | None:
+def _read_stored(store: CountStore, key: bytes) -> Fingerprint | None:
     """The fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
     if store.path is None:
         return None
@@ -153,7 +149,7 @@ class _Units:
 
     def add(self, keys: _Hashes, hashes: _Hashes) -> None:
         """Add documents by the `keys` of their units (n_documents, 2) and their `hashes` (n_documents, lanes)."""
-        self._new.append(np.hstack([keys, _mixed(hashes)]))
+        self._new.append(np.hstack([keys, _mix(hashes)]))
         self._n_new += len(keys)
         if self._n_new > max(len(self._rows), _BUFFERED_DOCUMENTS):
             self._merge()
@@ -161,7 +157,7 @@ class _Units:
     def sums(self) -> tuple[_Hashes, int]:
         """Hashes of the units' sums, added up over all units, (lanes,), and the number of units."""
         self._merge()
-        return _mixed(self._rows[:, 2:]).sum(axis=0, dtype=np.uint64), len(self._rows)
+        return _mix(self._rows[:, 2:]).sum(axis=0, dtype=np.uint64), len(self._rows)
 
     def _merge(self) -> None:
         rows = np.concatenate([self._rows, *self._new])
@@ -176,7 +172,7 @@ def _code(key: bytes, domain: bytes, sums: _Hashes, n: int, of: str = "") -> str
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-def _keyed(hashes: _Hashes, secret: bytes) -> _Hashes:
+def _key_hashes(hashes: _Hashes, secret: bytes) -> _Hashes:
     """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
 
     The rows themselves must not be stored: they are sums of few secret numbers, the hashes of words. Somebody who has
@@ -210,16 +206,16 @@ def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
     entries = np.empty(len(block.words), np.uint64)
     for first in range(0, len(entries), _CHUNK):
         chunk = slice(first, first + _CHUNK)
-        entries[chunk] = _mixed(hashes[block.words[chunk]] + counts[chunk])
-    return _mixed(row_sums(block, entries))
+        entries[chunk] = _mix(hashes[block.words[chunk]] + counts[chunk])
+    return _mix(row_sums(block, entries))
 
 
 def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
     """Hash of each count, (nnz,); most counts are small and are looked up."""
-    table = _mixed(np.arange(_SMALL_COUNTS, dtype=np.uint64))
-    return table[counts] if counts.max(initial=0) < _SMALL_COUNTS else _mixed(counts.astype(np.uint64))
+    table = _mix(np.arange(_SMALL_COUNTS, dtype=np.uint64))
+    return table[counts] if counts.max(initial=0) < _SMALL_COUNTS else _mix(counts.astype(np.uint64))
 
 
-def _mixed(values: _Hashes) -> _Hashes:
+def _mix(values: _Hashes) -> _Hashes:
     """One step of the generator SplitMix64 from each of `values`."""
-    return finalise(values + np.uint64(0x9E3779B97F4A7C15))
+    return mix_bits(values + np.uint64(0x9E3779B97F4A7C15))

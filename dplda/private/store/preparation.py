@@ -1,6 +1,8 @@
-"""Stores in memory, made from matrices of counts.
+"""How a matrix, files, tables or texts become a store of counts.
 
-How files, tables and counts become a corpus store, which is cached, resumed after a stop, deleted if stale.
+A matrix becomes a store in memory (`store_from_matrix`). Whatever must be read is a `Preparation`: files become a store
+in the user's cache, which is found again as long as they and the code that reads them are the same, texts in memory one
+that lasts as long as it is used. An import into a folder resumes after a stop.
 """
 
 from __future__ import annotations
@@ -11,12 +13,11 @@ import os
 import platform
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -46,7 +47,6 @@ from dplda.text.documents import is_document
 from dplda.text.reading_options import Tokenization
 from dplda.text.records import (
     DOCUMENT,
-    CountedDocuments,
     CountSource,
     Defect,
     Source,
@@ -67,12 +67,18 @@ def store_from_matrix(
     """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
 
     `units` (n_documents,) name the `unit` of each row; with None each row is a unit. `groups` maps names of group
-    columns to the value of each row (n_documents,). Repeated entries are added up. A row
-    without a unit, or with an entry that is no whole number of occurrences, becomes empty. Raises `InputError` if
-    shapes disagree or the vocabulary repeats a word.
+    columns to the value of each row (n_documents,). Repeated entries are added up. A row without a unit, or with an
+    entry that is no whole number of occurrences, becomes empty. Raises `InputError` if shapes disagree or the
+    vocabulary repeats a word.
     """
     csr = _as_csr(matrix)
-    words = _checked_words(vocabulary, csr.shape[1])
+    words = list(vocabulary)
+    if len(words) != csr.shape[1]:
+        raise InputError(f"vocabulary must name each column: {len(words)} words for {csr.shape[1]} columns of counts.")
+    if not all(isinstance(word, str) and word for word in words):
+        raise InputError("vocabulary must hold non-empty strings.")
+    if len(set(words)) != len(words):
+        raise InputError("vocabulary must not repeat a word. Add up the columns of equal words first.")
     keys, unnamed = _unit_keys(units, csr.shape[0])
     groups = groups or {}
     values = _group_values(groups, csr.shape[0])
@@ -107,17 +113,6 @@ def _as_csr(matrix: Any) -> Any:
     return csr
 
 
-def _checked_words(vocabulary: Sequence[str], n_columns: int) -> list[str]:
-    words = list(vocabulary)
-    if len(words) != n_columns:
-        raise InputError(f"vocabulary must name each column: {len(words)} words for {n_columns} columns of counts.")
-    if not all(isinstance(word, str) and word for word in words):
-        raise InputError("vocabulary must hold non-empty strings.")
-    if len(set(words)) != len(words):
-        raise InputError("vocabulary must not repeat a word. Add up the columns of equal words first.")
-    return words
-
-
 def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[bytes], NDArray[np.bool_]]:
     """The key of each row's unit, and a mask of the rows without a unit (each gets its own, and is emptied)."""
     if units is None:
@@ -134,19 +129,18 @@ def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[byte
 
 def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
     """The rows' values in the columns `groups`, an Arrow array of lists; None without columns."""
-    columns = [[group_value(value) for value in _as_objects(values)] for values in groups.values()]
-    for name, column in zip(groups, columns, strict=True):
-        if len(column) != n_documents:
-            raise InputError(f"groups must have a value for each row: {name!r} has {len(column)} for {n_documents}.")
+    columns = []
+    for name, values in groups.items():
+        array: Any = values if isinstance(values, list | tuple) else np.asarray(values)
+        if isinstance(array, np.ndarray) and np.issubdtype(array.dtype, np.datetime64):
+            array = array.astype("datetime64[us]")  # finer ones become numbers
+        columns.append([group_value(value) for value in np.asarray(array, dtype=object).tolist()])
+        if len(columns[-1]) != n_documents:
+            raise InputError(
+                f"groups must have a value for each row: {name!r} has {len(columns[-1])} for {n_documents}."
+            )
     kind = SCHEMA_WITH_GROUPS.field("groups").type
     return pa.array(list(map(list, zip(*columns, strict=True))), kind) if columns else None
-
-
-def _as_objects(values: Any) -> list[Any]:
-    array = values if isinstance(values, list | tuple) else np.asarray(values)
-    if isinstance(array, np.ndarray) and np.issubdtype(array.dtype, np.datetime64):
-        array = array.astype("datetime64[us]")  # finer ones become numbers
-    return list(np.asarray(array, dtype=object).tolist())
 
 
 def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes], groups: Any) -> list[Block]:
@@ -178,77 +172,79 @@ class ById:
     belong: Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
 
 
-class Preparation(Protocol):
-    """Converts a corpus to a store."""
+class Preparation(ABC):
+    """Converts a corpus to a store. Its attributes are public.
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How text becomes words; empty for counts. Public."""
+    `unit` is the column of the privacy unit or ``document``, and `reading` says how text becomes words; it is empty for
+    counts. `places` are the files and folders that hold the documents; there are none for documents in memory.
+    `group_columns` are the columns by which documents can be grouped. `id_field` is the column of ids that tell
+    documents apart, None without one, or if documents are not the units. `cache` is the folder for prepared stores.
+    """
 
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """The files and folders that hold the documents; empty for documents in memory. Public."""
+    def __init__(
+        self,
+        name: str | None,
+        unit: str,
+        reading: dict[str, Any],
+        *,
+        places: tuple[Path, ...] = (),
+        group_columns: tuple[str, ...] = (),
+        id_field: str | None = None,
+        cache: str | Path | None = None,
+    ) -> None:
+        self.name, self.unit, self.reading, self.places = name, unit, reading, places
+        self.group_columns, self.id_field, self.cache = group_columns, id_field, cache
 
-    @property
-    def group_columns(self) -> tuple[str, ...]:
-        """The columns by which documents can be grouped. Public."""
-
-    @property
-    def id_field(self) -> str | None:
-        """The column of ids that tell documents apart; None without one, or if documents are not the units. Public."""
-
+    @abstractmethod
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """Return the store; write it first if it does not exist."""
 
+    @abstractmethod
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
         """Write the counts as a store at `destination`, or resume a partial one there."""
 
+    def writer(
+        self,
+        destination: Path,
+        key: bytes | None,
+        *,
+        origin: Origin | None = None,
+        restart: bool = False,
+        notice: Notice = silent,
+    ) -> StoreWriter:
+        """A writer of this corpus to `destination`."""
+        return StoreWriter(
+            destination,
+            unit=self.unit,
+            name=self.name,
+            reading=self.reading,
+            origin=origin,
+            restart=restart,
+            notice=notice,
+            key=key,
+            group_columns=self.group_columns,
+            id_field=self.id_field,
+        )
 
-@dataclass(frozen=True)
-class Prepared:
-    """Counts that are already a store, in memory or on disk."""
 
-    store: CountStore
-    name: str | None
+class Prepared(Preparation):
+    """Counts that are already a `store`, in memory or on disk."""
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """See `Preparation`."""
-        return self.store.reading
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """See `Preparation`."""
-        return () if self.store.path is None else (self.store.path,)
-
-    @property
-    def group_columns(self) -> tuple[str, ...]:
-        """See `Preparation`."""
-        return self.store.group_columns
-
-    @property
-    def id_field(self) -> str | None:
-        """See `Preparation`."""
-        return self.store.id_field
+    def __init__(self, store: CountStore, name: str | None) -> None:
+        places = () if store.path is None else (store.path,)
+        columns, id_field = store.group_columns, store.id_field
+        super().__init__(name, store.unit, store.reading, places=places, group_columns=columns, id_field=id_field)
+        self.store = store
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
         return self.store
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        """See `Preparation`."""
-        with StoreWriter(
-            destination,
-            unit=self.store.unit,
-            name=self.name,
-            reading=self.reading,
-            origin=self._origin(),
-            restart=restart,
-            notice=notice,
-            key=key,
-            group_columns=self.store.group_columns,
-            id_field=self.store.id_field,
-        ) as writer:
+        """See `Preparation`. Only counts on disk can resume: another process does not find those in memory."""
+        path = self.store.path
+        origin = None if path is None else _origin({"corpus": os.path.realpath(path)}, self.store.identity)
+        with self.writer(destination, key, origin=origin, restart=restart, notice=notice) as writer:
             progress.start(_STAGE, self.store.n_documents)
             progress.advance(writer.n_read)
             for chunk in as_chunks(self.store, writer.n_read):
@@ -256,46 +252,29 @@ class Prepared:
                 progress.advance(len(chunk.ids))
             writer.carry_over(self.store.defects)
 
-    def _origin(self) -> Origin | None:
-        """What must not change for an import of this store to resume.
 
-        None for counts in memory, which another process cannot find.
-        """
-        if self.store.path is None:
-            return None
-        return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
-
-
-@dataclass(frozen=True)
-class RawFiles:
+class RawFiles(Preparation):
     """Files of a corpus that is not read yet; their paths, format and columns were checked."""
 
-    paths: tuple[Path, ...]
-    name: str
-    source: Source
-    options: dict[str, Any]
-    tokenization: Tokenization
-    cache: str | Path | None
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """See `Preparation`."""
-        return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """See `Preparation`."""
-        return *self.paths, *self.source.files
-
-    @property
-    def group_columns(self) -> tuple[str, ...]:
-        """See `Preparation`."""
-        return tuple(self.options.get("group_fields", ()))
-
-    @property
-    def id_field(self) -> str | None:
-        """See `Preparation`."""
-        return self.options.get("id_field") if self.source.unit == DOCUMENT else None
+    def __init__(
+        self,
+        paths: tuple[Path, ...],
+        name: str,
+        source: Source,
+        options: dict[str, Any],
+        tokenization: Tokenization,
+        cache: str | Path | None,
+    ) -> None:
+        super().__init__(
+            name,
+            source.unit,
+            tokenization.facts() if isinstance(source, TextSource) else {},
+            places=(*paths, *source.files),
+            group_columns=tuple(options.get("group_fields", ())),
+            id_field=options.get("id_field") if source.unit == DOCUMENT else None,
+            cache=cache,
+        )
+        self.paths, self.source, self.options, self.tokenization = paths, source, options, tokenization
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -310,76 +289,43 @@ class RawFiles:
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
         """See `Preparation`."""
         request = {"corpus": _real(self.paths), **self.options, **self.reading}
-        with StoreWriter(
-            destination,
-            unit=self.source.unit,
-            name=self.name,
-            reading=self.reading,
-            origin=_origin(request, _source_key(self.paths, self.source.files, {})),
-            restart=restart,
-            notice=notice,
-            key=key,
-            group_columns=self.group_columns,
-            id_field=self.id_field,
-        ) as writer:
+        origin = _origin(request, _source_key(self.paths, self.source.files, {}))
+        with self.writer(destination, key, origin=origin, restart=restart, notice=notice) as writer:
             _fill(writer, self.source, self.tokenization, progress)
 
 
-@dataclass
-class InMemory:
+class InMemory(Preparation):
     """Texts in memory, which may be readable only once; their counts are kept in a folder of their own."""
 
-    name: str | None
-    source: TextSource
-    tokenization: Tokenization
-    cache: str | Path | None
-    group_columns: tuple[str, ...] = ()
-    id_field: str | None = None
-    _read: CountStore | None = None
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """See `Preparation`."""
-        return self.tokenization.facts()
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """See `Preparation`."""
-        return ()
+    def __init__(
+        self,
+        name: str | None,
+        source: TextSource,
+        tokenization: Tokenization,
+        cache: str | Path | None,
+        group_columns: tuple[str, ...] = (),
+        id_field: str | None = None,
+    ) -> None:
+        facts = tokenization.facts()
+        super().__init__(name, source.unit, facts, group_columns=group_columns, id_field=id_field, cache=cache)
+        self.source, self.tokenization = source, tokenization
+        self._read: CountStore | None = None
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
-        place, remove = temporary_store(_cache_folder(self.cache))
-        try:
-            store = self._store_at(place, progress, silent, key)
-        except BaseException:
-            remove()
-            raise
-        weakref.finalize(store, remove)
-        return store
+        self._read = _temporary(
+            self.cache, lambda place: self.write(place, progress, restart=False, notice=silent, key=key)
+        )
+        return self._read
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        """See `Preparation`."""
+        """See `Preparation`. Nothing of an incomplete store is kept."""
         if self._read is not None:
             Prepared(self._read, self.name).write(destination, progress, restart=restart, notice=notice, key=key)
             return
-        self._store_at(destination, progress, notice, key)
-
-    def _store_at(self, destination: Path, progress: Progress, notice: Notice, key: bytes | None) -> CountStore:
-        """Read the documents into a store at `destination`; nothing of an incomplete one is kept."""
-        with StoreWriter(
-            destination,
-            unit=self.source.unit,
-            name=self.name,
-            reading=self.reading,
-            notice=notice,
-            key=key,
-            group_columns=self.group_columns,
-            id_field=self.id_field,
-        ) as writer:
+        with self.writer(destination, key, notice=notice) as writer:
             _fill(writer, self.source, self.tokenization, progress)
         self._read = CountStore.open(destination)
-        return self._read
 
 
 def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:
@@ -409,60 +355,54 @@ def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Pat
         )
     if kept.all():
         return store, 0
-    place, remove = temporary_store(_cache_folder(cache))
-    try:
-        with StoreWriter(
-            place,
-            unit=store.unit,
-            name=store.name,
-            reading=store.reading,
-            key=key,
-            group_columns=store.group_columns,
-            id_field=store.id_field,
-        ) as writer:
+
+    def write(place: Path) -> None:
+        with Prepared(store, store.name).writer(place, key) as writer:
             for chunk in as_chunks(store, kept=kept):
                 writer.append(chunk)
-        part = CountStore.open(place)
+
+    return _temporary(cache, write), int(np.count_nonzero(~kept))
+
+
+def _temporary(cache: str | Path | None, write: Callable[[Path], None]) -> CountStore:
+    """The store that `write` makes in a new folder of `cache`; the folder is removed when the store is collected."""
+    place, remove = temporary_store(_cache_folder(cache))
+    try:
+        write(place)
+        store = CountStore.open(place)
     except BaseException:
         remove()
         raise
-    weakref.finalize(part, remove)
-    return part, int(np.count_nonzero(~kept))
+    weakref.finalize(store, remove)
+    return store
 
 
 def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progress: Progress) -> None:
-    """Write the documents of `source`, without those that the writer has from an import that was stopped."""
-    progress.start(_STAGE, source.total)
-    progress.advance(writer.n_read)
-    with metered(_meter(source, progress)):
-        for chunk in _chunks(source, tokenization, writer.n_read):
-            writer.append(chunk)
-            progress.advance(len(chunk.ids) + chunk.defects.total())
+    """Write the documents of `source`, without those that the writer has from an import that was stopped.
 
-
-def _meter(source: Source, progress: Progress) -> Callable[[int], None]:
-    """A function that receives numbers of bytes read, and reports the share of the files that is read.
-
-    It does nothing if the number of documents is known, because progress is then counted in documents.
+    If the number of documents is not known, progress is the share of the files' bytes that is read.
     """
-    if source.total is not None:
-        return lambda n_bytes: None
     total, done = max(sum(os.stat(file).st_size for file in source.files if os.path.exists(file)), 1), 0
 
     def report(n_bytes: int) -> None:
         nonlocal done
         done += n_bytes
-        progress.estimate(min(done / total, 1.0))
+        if source.total is None:
+            progress.estimate(min(done / total, 1.0))
 
-    return report
+    progress.start(_STAGE, source.total)
+    progress.advance(writer.n_read)
+    with metered(report):
+        if isinstance(source, CountSource):
+            chunks = source.chunks(writer.n_read)
+        else:
+            from dplda.text.pool import count_words  # only for raw text, because spaCy takes a second to load
 
-
-def _chunks(source: Source, tokenization: Tokenization, skip: int) -> Iterator[CountedDocuments]:
-    if isinstance(source, CountSource):
-        return source.chunks(skip)
-    slow = {"processes": 1, "most": _SLOW_CHUNK} if source.slow else {}  # other processes extract their text
-    counted: Iterator[CountedDocuments] = _word_counting().count_words(source.records(skip), tokenization, **slow)
-    return counted
+            slow = {"processes": 1, "most": _SLOW_CHUNK} if source.slow else {}  # other processes extract their text
+            chunks = count_words(source.records(writer.n_read), tokenization, **slow)
+        for chunk in chunks:
+            writer.append(chunk)
+            progress.advance(len(chunk.ids) + chunk.defects.total())
 
 
 def _cache_folder(cache: str | Path | None = None) -> Path:
@@ -513,20 +453,13 @@ def _origin(request: dict[str, Any], content: str) -> Origin:
 
 def _rules() -> dict[str, str]:
     """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
-    own = {"python": platform.python_version(), "code": _digest_of_code()}
+    own = {"python": platform.python_version(), "code": digest((PACKAGE / "text").rglob("*.py"), PACKAGE)}
     return own | versions(("dplda", *READ_WITH))
-
-
-def _digest_of_code() -> str:
-    return digest((file for folder in ("readers", "tokenize") for file in (PACKAGE / folder).glob("*.py")), PACKAGE)
-
-
-def _word_counting() -> ModuleType:
-    """The module that counts words; imported only for raw text because spaCy takes a second to load."""
-    return import_module("dplda.text.pool")
 
 
 def check_tokenization(tokenization: Tokenization) -> None:
     """Raise `InputError` if the tokenizer is not available for the language."""
     if tokenization != Tokenization(tokenizer=tokenization.tokenizer):
-        _word_counting().find_tokens(tokenization)
+        from dplda.text.pool import find_tokens  # see `_fill`
+
+        find_tokens(tokenization)

@@ -1,8 +1,8 @@
 """Counts grouped by privacy unit and projected on a vocabulary: the layout in which they are summed.
 
 Only eligible documents are here (`Block.eligible`). All documents of a unit are grouped, wherever they are in the store
-(docs/privacy.md, rule 1). Rows are sorted by
-vocabulary index, so that the arithmetic on one unit depends only on that unit and on released words.
+(docs/privacy.md, rule 1). Rows are sorted by vocabulary index, so that the arithmetic on one unit depends only on that
+unit and on released words.
 
 A document's row in a table, too, follows from the document alone (docs/privacy.md, T10): from its values in the group
 columns, a public calendar and lists of groups that are public or released.
@@ -10,7 +10,7 @@ columns, a public calendar and lists of groups that are public or released.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,26 +18,21 @@ import pyarrow as pa
 from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.store.attributes import Attribute, TableRows
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.store.count_store import Block, CountStore
 from dplda.text.records import DOCUMENT
 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class UnitCounts:
-    """Counts in CSR form, documents of one unit adjacent. Private: only the curator may hold one.
+    """Counts in CSR form, documents of one unit adjacent. Private: only the curator may hold one."""
 
-    `indptr` (n_documents + 1,), `words` and `counts` (nnz,), `unit_ptr` (n_units + 1,) into documents;
-    `n_words` is the size of the vocabulary. `rows` (n_documents,) int32 is the row of a table into which each document
-    falls, or empty if no table is made.
-    """
-
-    indptr: np.ndarray
-    words: np.ndarray
-    counts: np.ndarray
-    unit_ptr: np.ndarray
-    n_words: int
-    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    indptr: np.ndarray  # (n_documents + 1,)
+    words: np.ndarray  # (nnz,)
+    counts: np.ndarray  # (nnz,)
+    unit_ptr: np.ndarray  # (n_units + 1,) into documents
+    n_words: int  # size of the vocabulary
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # (n_documents,), of a table; else empty
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -68,7 +63,7 @@ class UnitRange:
 
 def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
     """The store's counts over its whole (private) dictionary, grouped by unit."""
-    return _grouped(store, None, units)
+    return _group_by_unit(store, None, units)
 
 
 def project(
@@ -80,7 +75,7 @@ def project(
     """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
     # unknown words select the last column, which is empty
-    return _grouped(store, store.columns(vocabulary), units, rows)
+    return _group_by_unit(store, store.columns(vocabulary), units, rows)
 
 
 def units_of_groups(
@@ -95,7 +90,7 @@ def units_of_groups(
     names: dict[str, int] = {}
     numbers, unit_keys = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint64)]
     for block, keys, inside in _blocks(store, units):
-        found, of_document = _group_names(block, store.group_columns, attribute)
+        found, of_document = _groups_of(block, store.group_columns, attribute)
         place = np.array([names.setdefault(name, len(names)) for name in found] + [-1], np.int64)
         numbers.append(place[of_document][inside])
         unit_keys.append(keys)
@@ -109,20 +104,23 @@ def units_of_groups(
 
 
 def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
-    """The eligible documents of each block that may have documents of `units`.
+    """The eligible documents of each block that may have documents of `units`, with what of them is in `units`.
 
-    With the unit keys of these documents, and their indices among the eligible documents of the block: a slice if all
-    of them belong to `units`.
+    That is the unit keys of these documents, and their indices among the block's eligible documents: a slice if all of
+    them are in `units`. Ranges divide keys by their first 64 bits.
     """
     by_key = store.unit != DOCUMENT
     chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
     for block in map(Block.eligible, store.blocks(chosen)):
         keys = np.asarray(block.units)
-        inside = _in_range(keys, units) if by_key and units.of > 1 else slice(None)
+        inside: np.ndarray | slice = slice(None)
+        if by_key and units.of > 1:
+            first, last = (2**64 * i // units.of for i in (units.index, units.index + 1))
+            inside = np.flatnonzero((keys[:, 0] >= np.uint64(first)) & (keys[:, 0] <= np.uint64(last - 1)))
         yield block, keys[inside], inside
 
 
-def _grouped(
+def _group_by_unit(
     store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
 ) -> UnitCounts:
     """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
@@ -152,16 +150,6 @@ def _grouped(
     return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None), table)
 
 
-def _in_range(keys: np.ndarray, units: UnitRange) -> np.ndarray:
-    """The indices (n,) of those unit `keys` (n_documents, 2) that are in the range `units`.
-
-    The first half of a key decides.
-    """
-    first, last = (2**64 * i // units.of for i in (units.index, units.index + 1))
-    upper = np.uint64(last - 1)
-    return np.flatnonzero((keys[:, 0] >= np.uint64(first)) & (keys[:, 0] <= upper))
-
-
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The order of documents (n_documents,) that makes equal `keys` adjacent, and where each unit begins."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: a unit's documents stay in order
@@ -175,53 +163,26 @@ def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndar
     """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
     found = np.zeros(block.n_documents, np.int64)
     for axis in rows.axes:
-        group = _numbered(block, columns, axis.attribute, _Places(axis.groups))
-        found = found * len(axis.names) + np.where(group < 0, len(axis.groups), group)
+        names, of_document = _groups_of(block, columns, axis.attribute)
+        position, other = {name: index for index, name in enumerate(axis.groups)}, len(axis.groups)
+        places = np.array([position.get(name, other) for name in names] + [other], np.int64)
+        found = found * len(axis.names) + places[of_document]
     return found.astype(np.int32)
 
 
-class _Places(dict[str, int]):
-    """The index of each of the `groups`; -1 for any other."""
-
-    def __init__(self, groups: Sequence[str]) -> None:
-        super().__init__((name, index) for index, name in enumerate(groups))
-
-    def __missing__(self, name: str) -> int:
-        return -1
-
-
-class _Numbers(dict[str, int]):
-    """Numbers groups in the order of first occurrence."""
-
-    def __missing__(self, name: str) -> int:
-        self[name] = number = len(self)
-        return number
-
-
-def _group_names(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
+def _groups_of(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
     """The groups of the documents of `block`, private, and the index of each document's group, -1 without a group."""
-    names = _Numbers()
-    numbers = _numbered(block, columns, attribute, names)
-    return list(names), numbers
-
-
-def _numbered(block: Block, columns: tuple[str, ...], attribute: Attribute, places: Mapping[str, int]) -> np.ndarray:
-    """The number in `places` of each document's group, (n_documents,); -1 for a document without a group."""
     if block.groups is None or attribute.column not in columns:
-        return np.full(block.n_documents, -1, np.int64)
-    values = _values(block, columns.index(attribute.column), len(columns)).dictionary_encode()
+        return [], np.full(block.n_documents, -1, np.int64)
+    starts = np.asarray(block.groups.offsets)
+    damaged = np.diff(starts) != len(columns)  # lists of another length have no values
+    places = pa.array(starts[:-1] + columns.index(attribute.column), pa.int64(), mask=damaged)
+    values = block.groups.values.take(places).dictionary_encode()
+    names: dict[str, int] = {}
     numbers = np.full(len(values.dictionary) + 1, -1, np.int64)  # the last one is for documents without a value
     for index, value in enumerate(values.dictionary.to_pylist()):
         name = attribute.group(value)
-        numbers[index] = -1 if name is None else places[name]
+        if name is not None:
+            numbers[index] = names.setdefault(name, len(names))
     indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers[indices])
-
-
-def _values(block: Block, column: int, n_columns: int) -> pa.Array:
-    """The values of a group column, (n_documents,); null in a document whose list was damaged."""
-    lists = block.groups
-    starts = np.asarray(lists.offsets)
-    whole = np.diff(starts) == n_columns
-    places = pa.array(starts[:-1] + column, pa.int64(), mask=~whole)
-    return lists.values.take(places)
+    return list(names), np.asarray(numbers[indices])

@@ -1,11 +1,10 @@
-"""An incomplete store on disk, from which the next import can resume.
+"""Write a corpus store from chunks of counted documents, so that a stopped import can resume.
 
-.STORE.partial/origin.json   the source of the documents, see `Origin`
-.STORE.partial/store         the shards written so far
-.STORE.partial/lock          locked by the one process that writes
+`StoreWriter` collects chunks into shards. Until the store is complete, they are in a `PartialStore`:
 
-
-Writing a corpus store from chunks of counted documents, so that a stopped import can resume.
+    .STORE.partial/origin.json   the source of the documents, see `Origin`
+    .STORE.partial/store         the shards written so far
+    .STORE.partial/lock          locked by the one process that writes
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class PartialStore:
 
     def open(self) -> None:
         """Lock the folder and find the shards to resume from. Raises `InputError`, `StoreLocked` or `OSError`."""
-        self._lock = _locked(self.folder, self._destination)
+        self._lock = _lock_folder(self.folder, self._destination)
         try:
             self._resume_or_begin()
         except BaseException:
@@ -144,16 +143,12 @@ class PartialStore:
         if os.path.exists(self._destination):
             error = StoreLocked if is_store(self._destination) else InputError
             raise error(f"{self._destination} exists already. Choose another folder, or remove it.")
-        if stopped is None or not self.shards or self._restart or self._has_changed(stopped):
-            self._begin()
+        if stopped is not None and self.shards and not self._restart and not self._has_changed(stopped):
+            kept = set(map(shard_name, range(self.n_shards)))
+            for file in self.inside.iterdir():
+                if file.name not in kept:
+                    file.unlink()
             return
-        kept = set(map(shard_name, range(self.n_shards)))
-        for file in self.inside.iterdir():
-            if file.name not in kept:
-                file.unlink()
-
-    def _begin(self) -> None:
-        """Start over."""
         self.shards, self.n_shards = [], 0
         self._clear()
         self.inside.mkdir(mode=0o700)
@@ -176,20 +171,20 @@ class PartialStore:
     def _has_changed(self, stopped: Origin) -> bool:
         """Whether the state of the source differs from `stopped`. Raises `InputError` if the options differ."""
         origin = self._origin or Origin({}, {})
-        options = _differing(stopped.options, origin.options)
+        options = _differences(stopped.options, origin.options)
         if options:
             raise InputError(
                 f"The import into {self._destination} that was stopped differs from this one in {', '.join(options)}. "
                 "Give the same options to resume it, or --restart (restart=True) to discard it."
             )
-        changed = _differing(stopped.state, origin.state)
+        changed = _differences(stopped.state, origin.state)
         if changed:
             since = f"since an import into {self._destination} was stopped"
             self._notice(f"Starting over: {' and '.join(changed)} changed {since}.")
         return bool(changed)
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [name for name in {**one, **other} if one.get(name) != other.get(name)]
 
 
@@ -206,7 +201,7 @@ def _write_bytes(path: Path, content: bytes) -> None:
     write_atomically(path, lambda file: file.write(content))
 
 
-def _locked(folder: Path, destination: Path) -> FileLock:
+def _lock_folder(folder: Path, destination: Path) -> FileLock:
     """Make `folder`, accessible only to its owner, and lock it. Raises `StoreLocked` if another process has done so."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
@@ -214,7 +209,11 @@ def _locked(folder: Path, destination: Path) -> FileLock:
             folder.mkdir(mode=0o700)
         lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
         try:
-            _check_ours(folder)
+            status = os.lstat(folder)
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():  # whoever made it can read it
+                raise InputError(
+                    f"{folder} is not a folder that you own. Remove it, or choose another place for the store."
+                )
             lock.acquire()
         except FileNotFoundError:  # the process that held it has just finished and removed it
             continue
@@ -223,13 +222,6 @@ def _locked(folder: Path, destination: Path) -> FileLock:
                 f"Another import into {destination} is running. Wait for it, or choose another folder."
             ) from None
         return lock
-
-
-def _check_ours(folder: Path) -> None:
-    """Raise `InputError` if another user made `folder`, because that user could then read what is written into it."""
-    status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise InputError(f"{folder} is not a folder that you own. Remove it, or choose another place for the store.")
 
 
 def sweep(folder: Path, seconds: float) -> None:

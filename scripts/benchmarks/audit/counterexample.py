@@ -16,8 +16,8 @@ from dplda.budget.events import Event
 from dplda.learning.placements import registry
 from dplda.learning.settings import FitSettings
 from dplda.model import TopicModel
+from dplda.private import Release, WordFrequencies
 from dplda.private.exact_gate import ExactGate
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution
 from dplda.runs.fitting import plan_topics

@@ -26,9 +26,8 @@ from dplda.budget.accountant import cost
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.learning.placements import default
 from dplda.learning.refinement import Refined, variational_rounds
-from dplda.private import curator, statistics
+from dplda.private import Release, WordFrequencies, curator, statistics
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.passes.passes import LocalPasses, Passes
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND

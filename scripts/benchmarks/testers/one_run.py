@@ -25,9 +25,8 @@ from dplda.budget.events import Event
 from dplda.learning.placements import default
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
-from dplda.private import statistics
+from dplda.private import Release, WordFrequencies, statistics
 from dplda.private.curator import Curator
-from dplda.private.gate import Release, WordFrequencies
 from dplda.private.noise import Noise
 from dplda.private.passes.passes import LocalPasses
 from dplda.private.statistics import Contribution
