@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.privacy_filter import LedgerState
-from dplda.budget.schema import CellRow, ComparisonRow
+from dplda.budget.schema import CellRow, ComparisonRow, canonical
 
 
 class ComparisonKind(StrEnum):
@@ -136,14 +135,14 @@ class ComparisonLog:
         """Record that the run of `cell` is about to begin."""
         with self._store.writing() as session:
             if session.get(CellRow, self._key(cell)) is None:
-                integrity.record(session, self._store.chain, self._row(cell))
+                self._store.chain.record(session, self._row(cell))
 
     def end(self, outcome: Outcome) -> None:
         """Record the outcome of a cell; on disk when this returns."""
         with self._store.writing() as session:
             row = session.get(CellRow, self._key(outcome.cell)) or self._row(outcome.cell)
-            row.outcome = integrity.canonical(outcome.to_json())
-            integrity.record(session, self._store.chain, row)
+            row.outcome = canonical(outcome.to_json())
+            self._store.chain.record(session, row)
 
     def _rows(self) -> dict[Cell, CellRow]:
         with self._store.reading() as session:

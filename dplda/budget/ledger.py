@@ -22,7 +22,6 @@ from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError
 from dplda.budget import comparisons, queries
-from dplda.budget import schema as integrity
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
@@ -40,6 +39,7 @@ from dplda.budget.schema import (
     RunRow,
     Verification,
     canonical,
+    journal_end,
 )
 from dplda.budget.sketches import Fingerprint
 
@@ -118,7 +118,7 @@ class Ledger:
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
             rows = (*_declared(session, dataset), row, *_event_rows(run, events))
-            integrity.record(session, self._store.chain, *rows)
+            self._store.chain.record(session, *rows)
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
     def quote(
@@ -200,7 +200,7 @@ class Ledger:
                 parameters=_plain_json(parameters),
                 created=_now(),
             )
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
             return ComparisonLog(self._store, self._trusted, row.name)
 
     def grant(
@@ -247,7 +247,7 @@ class Ledger:
                 listed=canonical([float(level) for level in listed]) if listed else None,
                 batches_per_document=batches_per_document,
             )
-            integrity.record(session, self._store.chain, *_declared(session, dataset), row)
+            self._store.chain.record(session, *_declared(session, dataset), row)
 
     def runs(self) -> list[RunRecord]:
         """All runs, oldest first."""
@@ -290,7 +290,7 @@ class Ledger:
         `dplda.budget.schema` and `dplda.budget.database` state the limits.
         """
         with self._store.inspecting() as (session, contradiction):
-            found = integrity.verify(session, self._store.chain)
+            found = self._store.chain.verify(session)
         if found.ok and contradiction:
             return replace(found, ok=False, problems=(contradiction,), outdated=True)
         return found
@@ -316,17 +316,17 @@ class Ledger:
                 )
             row = AcceptedCopyRow(
                 number=queries.latest_number(session, AcceptedCopyRow) + 1,
-                changes=integrity.end(session)[0],
+                changes=journal_end(session)[0],
                 witnessed=known.length,
                 after_grant=queries.latest_number(session, GrantRow),
                 after_run=queries.latest_number(session, RunRow),
                 created=_now(),
             )
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
 
     def _trusted(self, session: Session) -> LedgerState:
         """The state of the ledger; raises `LedgerError` if the record was altered."""
-        if not integrity.verify(session, self._store.chain).ok:
+        if not self._store.chain.verify(session).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
 

@@ -26,6 +26,7 @@ from sqlalchemy.orm import Session
 
 from dplda.base.software import described, recorded
 from dplda.budget import accountant
+from dplda.budget.accountant import Cost
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import (
     DatasetRecord,
@@ -34,7 +35,6 @@ from dplda.budget.ledger_records import (
     PlannedEvent,
     RunRecord,
     Status,
-    least_capacity,
 )
 from dplda.budget.privacy_filter import LedgerState
 from dplda.budget.schema import (
@@ -249,7 +249,8 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
     linked = state.linked(name)
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]
-    spent, capacity = state.total(charged), least_capacity([state.grant(each) for each in linked])
+    spent, capacities = state.total(charged), [state.grant(each).capacity for each in linked]
+    capacity = Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
     return DatasetRecord(
         name=name,
         unit=charged[0].unit if charged else None,

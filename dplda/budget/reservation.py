@@ -13,13 +13,12 @@ from sqlalchemy.orm import Session
 
 from dplda.base.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.budget import queries
-from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import Status
 from dplda.budget.privacy_filter import LedgerState, admit
 from dplda.budget.queries import batches_of_most, most_batches
-from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
+from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow, canonical
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
 
 _ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
@@ -90,7 +89,7 @@ class Reservation:
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []
                 row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
-            integrity.record(session, self._store.chain, *new, row)
+            self._store.chain.record(session, *new, row)
         if refusal is not None:
             raise refusal
 
@@ -100,7 +99,7 @@ class Reservation:
         Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
         equals a planned event that was not charged yet.
         """
-        text = integrity.canonical(event.to_json())
+        text = canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
@@ -111,7 +110,7 @@ class Reservation:
             if row is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
             row.asked = True
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
 
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
@@ -121,12 +120,12 @@ class Reservation:
         `model` is the path of the released model, or `result` what the run released instead, as plain JSON; `seconds`,
         the time of each stage, stay in the ledger. Raises `GateError` if the run has ended already.
         """
-        times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
+        times = canonical({stage: float(value) for stage, value in seconds.items()})
         with self._store.writing() as session:
             row = self._open_row(session)
             row.status, row.model, row.seconds = Status.DONE, model, times
-            row.result = None if result is None else integrity.canonical(dict(result))
-            integrity.record(session, self._store.chain, row)
+            row.result = None if result is None else canonical(dict(result))
+            self._store.chain.record(session, row)
 
     def abandon(self, status: str, reason: str) -> None:
         """End the run without a model: charged events stay spent, all others are refunded.
@@ -140,7 +139,7 @@ class Reservation:
             row = self._row(session)
             if row.status == Status.RESERVED:
                 row.status, row.reason = status, reason
-                integrity.record(session, self._store.chain, row)
+                self._store.chain.record(session, row)
 
     def _open_row(self, session: Session) -> RunRow:
         row = self._row(session)
