@@ -40,9 +40,9 @@ class Reservation:
         self.events = events
 
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read.
+        """Return a mask of the documents, by their keyed `ids` (n_documents,), that no other batch has read.
 
-        All documents, if the run is on no batch.
+        It holds all documents if the run is on no batch of a series.
         """
         with self._store.reading() as session:
             state = self._load(session)
@@ -52,10 +52,10 @@ class Reservation:
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filters again, now of all datasets that share documents with these, and of the batches in which the
-        documents of a series are: by their ids if the run has an `id_field`, else by the documents' own words. Also
-        checks that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the
-        run then ends as `REFUSED` and costs nothing.
+        Checks the filters again, now of all datasets that share documents with these, and of all batches that hold
+        documents of this one: by their ids if the run has an `id_field`, else by the documents' own words. Also checks
+        that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the run
+        then ends as `REFUSED` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -79,7 +79,7 @@ class Reservation:
                 admit(
                     replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
                     replace(run, **{name: getattr(row, name) for name in ("fingerprint", "grouping", "batches_seen")}),
-                    regrouped=queries.regrouped(session, fingerprint),
+                    other_units=queries.other_units(session, fingerprint),
                     batches_of_most=of_most,
                 )
                 new = _document_rows(session, fingerprint, shared)
@@ -160,7 +160,7 @@ class Reservation:
 
 
 def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
-    """New rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    """Make new rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
     if fingerprint.code == NO_DOCUMENTS:
         return []
     rows: list[Base] = []

@@ -230,10 +230,10 @@ def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_pro
     run = a_run(2, "a", 0.1, unit="user", fingerprint="f", grouping="h")
     admit(book(first), run)
     with pytest.raises(BudgetRefused, match=r"fixed to the way in which an earlier run \(a-1\) grouped"):
-        admit(book(first), run, regrouped={"g"})
-    admit(book(first, a=Grant(epsilon=math.inf)), run, regrouped={"g"})
+        admit(book(first), run, other_units={"g"})
+    admit(book(first, a=Grant(epsilon=math.inf)), run, other_units={"g"})
     idle = a_run(1, "a", plan=(), unit="user", fingerprint="f", grouping="g")
-    admit(book(idle), run, regrouped={"g"})
+    admit(book(idle), run, other_units={"g"})
 
 
 def test_an_unbounded_grant_has_no_limit_in_either_currency():
