@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from ledger_helpers import DEFAULT_TOTAL
 from registry_schema import complaints, filled
 
 import dplda
@@ -52,7 +53,7 @@ def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind
     together = all_runs(ledger.datasets(), [model], ledger.runs())[model.parameters["dataset"]]
     text, missing = write_paper(kind, model, together)
     assert model.privacy.in_words in text
-    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text
     assert described(model.parameters["software"]) in text or kind == "checklist"
     assert [question.name for question in missing] == list(PAPERS[kind].asks)
 

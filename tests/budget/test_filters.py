@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import a_run, gaussian
+from ledger_helpers import WHOLE, a_run, gaussian
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Grant, Guarantee, PlannedEvent
 from dplda.budget.accountant import Cost, capacity
 from dplda.budget.ledger_records import Basis
 from dplda.budget.privacy_filter import LedgerState, admit
 
-WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)
 RUNS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz"), COSTS), max_size=12)
 
@@ -50,7 +50,7 @@ def test_every_document_stays_within_the_grant_however_names_overlap(runs):
     kept = admitted(runs, {})
     for fingerprint in "wxyz":
         held = [run for run in kept if run.fingerprint == fingerprint]
-        assert LedgerState(runs=kept, grants={}).total(held).mu_squared <= WHOLE
+        assert LedgerState(runs=kept, grants={}).total(held).mu_squared <= capacity(*DEFAULT_GRANT).mu_squared
 
 
 @given(RUNS, COSTS)
@@ -168,7 +168,7 @@ def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
 @pytest.mark.parametrize(
     ("grants", "spent", "guarantee"),
     [
-        ([], spending(10.0), held(10.0)),
+        ([], spending(*DEFAULT_GRANT), held(*DEFAULT_GRANT)),
         ([EARLY, LARGE], spending(20.0), held(20.0)),
         ([EARLY, LARGE, SMALL], spending(1.0), held(20.0)),
         ([LARGE, SMALL, replace(LARGE, after_run=2)], spending(20.0), held(20.0)),

@@ -4,14 +4,12 @@ import math
 import re
 
 import pytest
-from ledger_helpers import gaussian, reserve, spend
+from ledger_helpers import WHOLE, gaussian, reserve, spend
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import Ledger
-from dplda.budget.accountant import capacity
 from dplda.budget.events import EXACT, Event
-
-WHOLE = capacity(10.0, 1e-5).mu_squared
 
 
 def test_a_reservation_is_on_disk_with_its_frozen_plan(ledger):
@@ -41,7 +39,7 @@ def test_the_whole_grant_can_be_spent_and_not_more(ledger):
         reserve(ledger, events=[gaussian(mu_squared=1e-6)])
     dataset = ledger.dataset("reviews")
     assert dataset.remaining == pytest.approx(0.0, abs=1e-9)
-    assert dataset.spent_epsilon <= 10.0
+    assert dataset.spent_epsilon <= DEFAULT_GRANT[0]
 
 
 def test_a_raised_grant_admits_more_and_a_lowered_one_nothing(ledger):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from ledger_helpers import gaussian, reserve, spend
 
+from dplda.base.config import DEFAULT_GRANT
+
 
 def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_lost(ledger):
     ledger.grant("reviews", 5.0, 1e-5)
@@ -11,7 +13,7 @@ def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_lost(le
     second = reserve(ledger, events=[gaussian(mu_squared=0.1)]).run
     lines = ledger.history("reviews")
     assert [line.text for line in lines] == [
-        "grant epsilon 10, delta 1e-05 (what every dataset has before its first grant)",
+        "grant epsilon {:g}, delta {:g} (what every dataset has before its first grant)".format(*DEFAULT_GRANT),
         "grant epsilon 5, delta 1e-05",
         f"run {first}, epsilon 2, delta 1e-06, done",
         "grant epsilon 20, delta 1e-06, raised after outputs were released, to a level not listed before the first",

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import a_run, gaussian, reserve, spend
+from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, reserve, spend
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import PlannedEvent, Quote
 from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
@@ -65,9 +66,9 @@ def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger)
 
 
 def test_remaining_is_the_share_of_the_filter(ledger):
-    spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
+    spend(ledger, events=[gaussian(mu_squared=capacity(*DEFAULT_GRANT).mu_squared / 4)])
     assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
-    left = gaussian_epsilon(math.sqrt(0.75 * capacity(10.0, 1e-5).mu_squared), 0.99e-6)
+    left = gaussian_epsilon(math.sqrt(0.75 * capacity(*DEFAULT_GRANT).mu_squared), 0.99e-6)
     told = float(ledger.dataset("reviews").remaining_text.split()[8])
     assert left - 0.001 < told <= left
 
@@ -124,27 +125,28 @@ def test_before_the_first_run_nothing_is_spent(ledger):
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     dataset = ledger.dataset("reviews")
-    assert dataset.guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
-    assert dataset.spent_so_far == f"spent so far: epsilon {at_least(dataset.spent_epsilon)} at delta 1e-05"
+    assert dataset.guarantee == f"the guarantee is the whole grant: {DEFAULT_TOTAL}"
+    spent = f"epsilon {at_least(dataset.spent_epsilon)} at delta {DEFAULT_GRANT[1]:g}"
+    assert dataset.spent_so_far == f"spent so far: {spent}"
 
 
 def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", 2.0, 1e-5)
-    words = "the guarantee is the grant that was in force before the first output: epsilon 10 at delta 1e-05"
+    words = f"the guarantee is the grant that was in force before the first output: {DEFAULT_TOTAL}"
     assert ledger.dataset("reviews").guarantee == words
-    ledger.grant("reviews", 10.0, 1e-5)
-    assert ledger.dataset("reviews").guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
+    ledger.grant("reviews", *DEFAULT_GRANT)
+    assert ledger.dataset("reviews").guarantee == f"the guarantee is the whole grant: {DEFAULT_TOTAL}"
 
 
 def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", unbounded=True)
-    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("reviews", *DEFAULT_GRANT)
     assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the whole grant")  # nothing came of it
     ledger.grant("reviews", unbounded=True)
     spend(ledger, sound=False)
-    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("reviews", *DEFAULT_GRANT)
     assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
     assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
     assert ledger.dataset("reviews").to_json()["guaranteed"] == {

@@ -127,6 +127,8 @@ def test_two_open_runs_on_the_same_documents_are_both_seen_when_bound(ledger):
 
 
 def test_linked_datasets_are_charged_together_from_then_on(ledger):
+    for name in ("first", "second"):
+        ledger.grant(name, 10.0, 1e-5)
     spend(ledger, "first", "same", events=[gaussian(mu_squared=1.0)])
     spend(ledger, "second", "same", events=[gaussian(mu_squared=2.0)])
     assert ledger.dataset("first").linked == ("first", "second")
@@ -136,6 +138,7 @@ def test_linked_datasets_are_charged_together_from_then_on(ledger):
 
 
 def test_an_edited_corpus_of_the_same_name_shares_the_budget(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, fingerprint="before", events=[gaussian(mu_squared=3.0)])
     with pytest.raises(BudgetRefused):
         reserve(ledger, events=[gaussian(mu_squared=3.0)])

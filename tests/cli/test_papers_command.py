@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from handmade import make_model
+from ledger_helpers import DEFAULT_TOTAL
 
 from dplda.audit.compliance_forms import PAPERS
 
@@ -25,7 +26,7 @@ def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str
     answer = dplda("report", run, f"--{kind}", home / "draft")
     assert answer.status == 0, answer.err
     text = (home / "draft").read_text(encoding="utf-8")
-    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text, "the ledger was asked"
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text, "the ledger was asked"
     lines = [line for line in answer.err.splitlines() if ":  # " in line]
     assert [line.split(":")[0] for line in lines] == list(PAPERS[kind].asks)
     (home / "answers.yaml").write_text("\n".join(line.replace(":  #", ": none at all  #") for line in lines))
