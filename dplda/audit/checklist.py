@@ -30,23 +30,23 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the guideline.
-
-    It says what the guideline `wants`, which `facts` of a run are about it, where dplda shows them (`shown`), and which
-    questions it `asks` the deployer. `judge` decides whether the run meets the point; without it, only the deployer can
-    say.
-    """
+    """A point of the guideline."""
 
     section: int
     title: str
     wants: str
+    """What the guideline wants."""
     facts: Sequence[str]
+    """The names of the facts of a run that are about it."""
     shown: str
+    """Where dplda shows them."""
     asks: Sequence[str] = ()
+    """The names of the questions that it asks the deployer."""
     judge: Callable[[Facts], tuple[State, str]] | None = None
+    """Decides whether a run meets the point; without it, only the deployer can say."""
 
     def state(self, facts: Facts, answers: Answers) -> tuple[State, str]:
-        """The state of the point, and why."""
+        """Return the state of the point, and why."""
         state, why = (State.OPEN, "") if self.judge is None else self.judge(facts)
         answered = self.asks and not answers.missing(self.asks)
         return (State.ANSWERED if state == State.OPEN and answered else state), why
@@ -331,12 +331,12 @@ SECTIONS = {
 ASKED = tuple(dict.fromkeys(name for point in POINTS for name in point.asks))
 
 
-def judged(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
-    """Each point with its state and the reason for this state."""
+def judge_points(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
+    """List each point with its state and the reason for this state."""
     return [(point, *point.state(facts, answers)) for point in POINTS]
 
 
 def counts(points: Sequence[tuple[Point, State, str]]) -> dict[str, int]:
-    """The number of points in each state that occurs."""
+    """Count the points in each state that occurs."""
     states = [state for _, state, _ in points]
     return {str(state): states.count(state) for state in State if state in states}

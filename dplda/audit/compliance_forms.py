@@ -1,4 +1,4 @@
-"""Papers about one private run for those who must approve it, from its facts and the deployer's answers."""
+"""Forms about one private run for those who must approve it, from its facts and the deployer's answers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ _ASSESSED = (  # in the order of the assessment
 
 @dataclass(frozen=True)
 class Paper:
-    """A kind of paper: the questions that it asks the deployer, and the function that writes it."""
+    """A kind of form."""
 
     asks: Sequence[str]
+    """The names of the questions that it asks the deployer."""
     make: Callable[[Facts, Answers, str], str]
+    """Writes the form, given its title."""
 
 
 def write_paper(
     kind: str, model: TopicModel, together: AllRuns | None = None, answers: Answers | None = None, title: str = ""
 ) -> tuple[str, list[Question]]:
-    """The text of a paper of this `kind` about `model`, and the questions that its deployer has not answered yet.
+    """Write a form of this `kind` about `model`; also return the questions that its deployer has not answered yet.
 
-    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). A paper contains released numbers,
+    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). A form contains released numbers,
     public settings and answers only. Raises `InputError` for a run without a privacy guarantee.
     """
     if not model.privacy.sound:
@@ -52,7 +54,7 @@ def write_paper(
 
 
 def _checklist(facts: Facts, answers: Answers, title: str) -> str:
-    points = checklist.judged(facts, answers)
+    points = checklist.judge_points(facts, answers)
     more = {"points": points, "counts": checklist.counts(points), "sections": checklist.SECTIONS}
     return _markdown("checklist", facts, answers, title, checklist.ASKED, **more)
 
@@ -62,7 +64,7 @@ def _assessment(facts: Facts, answers: Answers, title: str) -> str:
 
 
 def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: Sequence[str], **more: Any) -> str:
-    """A paper as Markdown that is readable as it is: no HTML, one empty line between paragraphs."""
+    """Write a form as Markdown that is readable as it is: no HTML, one empty line between paragraphs."""
     environment = Environment(
         loader=PackageLoader("dplda.report"),
         undefined=StrictUndefined,

@@ -13,7 +13,7 @@ from report_data import HOSTILE, all_runs, run_model, with_parameters
 from test_documentation import ROOT, commands, options_of
 
 from dplda.audit.answers import QUESTIONS, Answers
-from dplda.audit.checklist import POINTS, State, counts, judged
+from dplda.audit.checklist import POINTS, State, counts, judge_points
 from dplda.audit.compliance_forms import PAPERS, write_paper
 from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.cli.main import cli
@@ -80,7 +80,7 @@ def test_a_paper_reads_well_as_it_is(kind: str) -> None:
 
 
 def states(facts: Facts, answers: Answers | None = None) -> dict[str, State]:
-    return {point.title: state for point, state, _ in judged(facts, answers or Answers())}
+    return {point.title: state for point, state, _ in judge_points(facts, answers or Answers())}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_answers_turn_open_points_into_answered_ones_and_no_others() -> None:
 
 
 def test_the_checklist_counts_its_points() -> None:
-    points = judged(Facts(run_model(), all_runs()), Answers())
+    points = judge_points(Facts(run_model(), all_runs()), Answers())
     text = paper("checklist")
     assert sum(counts(points).values()) == len(POINTS)
     for state, count in counts(points).items():
