@@ -122,7 +122,7 @@ class Guarantee:
         """(epsilon, delta) in words."""
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
 
-    def described(self, grant: Grant) -> str:
+    def in_words(self, grant: Grant) -> str:
         """The guarantee in words, given the `grant` in force."""
         if self.basis == Basis.LOST:
             return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
@@ -261,7 +261,7 @@ class RunRecord:
         return self.status in (Status.DONE, Status.UNSUPPORTED)
 
     @property
-    def described(self) -> str:
+    def status_in_words(self) -> str:
         """The status in words."""
         if self.status == Status.RESERVED:
             return "started and never finished: counted as wholly spent"
@@ -445,7 +445,7 @@ class DatasetRecord:
                 "the guarantee is the largest grant of the names that share documents, of those in force before the "
                 f"first output: {self.guaranteed.total}"
             )
-        return self.guaranteed.described(self.grant)
+        return self.guaranteed.in_words(self.grant)
 
     @property
     def in_reports(self) -> str:

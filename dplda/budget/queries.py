@@ -178,7 +178,7 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
             batch = "" if run.batch is None else f" on batch {run.batch}"
             made_by = recorded(run.parameters)
             code = "" if made_by is None else f", {described(made_by)}"
-            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}{code}"
+            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.status_in_words}{code}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
 

@@ -22,7 +22,7 @@ def test_a_reservation_is_on_disk_with_its_frozen_plan(ledger):
     record = Ledger(ledger.path).run(run.run)
     assert record.events == run.events == tuple(plan)
     assert record.status == "reserved"
-    assert record.described == "started and never finished: counted as wholly spent"
+    assert record.status_in_words == "started and never finished: counted as wholly spent"
     assert record.parameters == {"topics": 20}
 
 

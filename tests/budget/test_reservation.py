@@ -42,7 +42,7 @@ def test_abandoning_refunds_exactly_what_was_never_charged(ledger, status):
     run.charge(PLAN[0])
     run.abandon(status, "no word passed the threshold")
     assert spent(ledger) == pytest.approx(0.5)
-    assert ledger.run(run.run).described == f"{status}: no word passed the threshold"
+    assert ledger.run(run.run).status_in_words == f"{status}: no word passed the threshold"
 
 
 def test_each_planned_event_is_charged_once(ledger):
