@@ -27,7 +27,7 @@ _ASSESSED = (  # in the order of the assessment
 
 
 @dataclass(frozen=True)
-class Paper:
+class Form:
     """A kind of form."""
 
     asks: Sequence[str]
@@ -36,7 +36,7 @@ class Paper:
     """Writes the form, given its title."""
 
 
-def write_paper(
+def write_form(
     kind: str, model: TopicModel, together: AllRuns | None = None, answers: Answers | None = None, title: str = ""
 ) -> tuple[str, list[Question]]:
     """Write a form of this `kind` about `model`; also return the questions that its deployer has not answered yet.
@@ -49,8 +49,8 @@ def write_paper(
             f"run {model.parameters.get('run', 'without a name')} has no privacy guarantee, which such a paper would "
             "claim. Give a private run; `dplda runs` lists which runs are private."
         )
-    paper, given = PAPERS[kind], answers or Answers()
-    return paper.make(Facts(model, together), given, title), given.missing(paper.asks)
+    form, given = FORMS[kind], answers or Answers()
+    return form.make(Facts(model, together), given, title), given.missing(form.asks)
 
 
 def _checklist(facts: Facts, answers: Answers, title: str) -> str:
@@ -84,8 +84,8 @@ def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: S
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-PAPERS = {
-    "registry": Paper(deployments_registry.ASKED, deployments_registry.registry_entry),
-    "checklist": Paper(checklist.ASKED, _checklist),
-    "assessment": Paper(_ASSESSED, _assessment),
+FORMS = {
+    "registry": Form(deployments_registry.ASKED, deployments_registry.registry_entry),
+    "checklist": Form(checklist.ASKED, _checklist),
+    "assessment": Form(_ASSESSED, _assessment),
 }
