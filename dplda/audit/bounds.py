@@ -36,8 +36,8 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Lower bounds shown by runs; `epsilon` and `mu` each fail with probability at most half of `show`'s `level`."""
+class LowerBounds:
+    """Lower bounds shown by runs. `epsilon` and `mu` each fail with probability at most half a `level`."""
 
     epsilon: float
     """At the claim's delta; uses only the definition of (epsilon, delta)-privacy."""
@@ -96,7 +96,7 @@ def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: f
     return upper_limit(positives, len(less), level / 2), upper_limit(negatives, len(more), level / 2)
 
 
-def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Shown:
+def lower_bounds(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> LowerBounds:
     """Compute lower bounds from log likelihood ratios of runs on either corpus; all hold with probability 1 - `level`.
 
     The bound on mu uses the threshold 0, which suits a Gaussian. The bound on epsilon needs a threshold in a tail,
@@ -104,4 +104,4 @@ def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Show
     """
     epsilon = _lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
     mu = float(mu_shown(*_limits(less, more, np.array([_MIDDLE]), level / 2), claim.failure)[0])
-    return Shown(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))
+    return LowerBounds(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.audit.bounds import Claim, Shown, show
+from dplda.audit.bounds import Claim, LowerBounds, lower_bounds
 from dplda.base.errors import InputError
 from dplda.base.progress import Progress
 from dplda.budget.accountant import cost, run_epsilon
@@ -289,7 +289,7 @@ class Finding:
     name: str
     runs: int  # on each corpus
     claim: Claim
-    shown: Shown
+    shown: LowerBounds
 
     @property
     def refuted(self) -> bool:
@@ -314,4 +314,4 @@ def play(
     for game, runs in games:
         claim = game.claim
         less, more = game.evidence(runs, noise, progress)
-        yield Finding(game.name, runs, claim, show(less, more, claim, (1 - confidence) / len(games)))
+        yield Finding(game.name, runs, claim, lower_bounds(less, more, claim, (1 - confidence) / len(games)))
