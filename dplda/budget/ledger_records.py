@@ -20,6 +20,7 @@ from dplda.budget.accountant import NOTHING, Cost, failure_of_query
 from dplda.budget.events import Event, at_least
 from dplda.text.records import DOCUMENT
 
+_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
 
@@ -135,14 +136,15 @@ class Guarantee:
             )
         if str(self) == str(grant):
             return f"the guarantee is the whole grant: {self.total}"
-        listed, fixed = "the largest total reached, of those listed", "the grant that was in force"
-        level = listed if self.basis == Basis.LISTED else fixed
+        level = "the grant that was in force"
+        if self.basis == Basis.LISTED:
+            level = "the largest total reached, of those listed"
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
             more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
         elif grant.epsilon > self.epsilon:
-            reached = sum(level < grant.epsilon for level in self.listed)
+            reached = sum(epsilon < grant.epsilon for epsilon in self.listed)
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
             more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
         return f"the guarantee is {level} before the first output: {self.total}{more}"
@@ -151,9 +153,6 @@ class Guarantee:
         """Plain JSON; null where nothing is guaranteed."""
         epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
         return {"epsilon": epsilon, "delta": delta, "basis": self.basis}
-
-
-_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 
 
 class Status(StrEnum):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -16,6 +17,22 @@ from dplda.budget.accountant import FAILURE_SHARE, NOTHING, cost
 from dplda.budget.comparisons import Cell, Outcome
 from dplda.budget.sketches import Fingerprint
 
+NUMBERS = st.none() | st.floats(-1e6, 1e6)
+CELLS = st.builds(Cell, st.text(), st.text(), st.floats(0.001, 100), st.integers(0, 99))
+OUTCOMES = st.builds(
+    Outcome,
+    cell=CELLS,
+    status=st.sampled_from([Status.DONE, Status.UNSUPPORTED]),
+    run=st.text(),
+    message=st.text(),
+    sound=st.booleans(),
+    error=NUMBERS,
+    coherence=NUMBERS,
+    diversity=NUMBERS,
+    bound=NUMBERS,
+    seconds=st.dictionaries(st.text(), st.floats(0, 1e6)),
+    model=st.none() | st.text(),
+)
 ONE = Cell("default", "sound", 0.5, 0)
 TWO = Cell("default", "sound", 0.5, 1)
 
@@ -234,3 +251,12 @@ def test_a_process_that_dies_lets_go_of_its_comparison(ledger):
     os.waitpid(child, 0)
     with ledger.lock("k"):
         pass
+
+
+@given(OUTCOMES)
+def test_an_outcome_survives_json(outcome):
+    assert Outcome.from_json(outcome.cell, json.loads(json.dumps(outcome.to_json()))) == outcome
+
+
+def test_a_cell_says_what_it_is():
+    assert str(Cell("default", "sound", 0.5, 2)) == "default, sound, epsilon 0.5, repeat 2"
