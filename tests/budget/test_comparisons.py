@@ -148,7 +148,7 @@ def test_failure_probabilities_are_quoted_too(ledger):
     plans = [[threshold]] * 4
     given = {"dataset": "reviews", "unit": "document", "adjacency": "add-remove", "delta": 1e-6, "sound": True}
     assert ledger.quote(plans=plans, **given).share == pytest.approx(1.0)
-    with pytest.raises(BudgetRefused, match="5 runs: at delta 1e-06 they take, in all"):
+    with pytest.raises(BudgetRefused, match="5 runs: at delta 1e-06"):
         ledger.quote(plans=[*plans, [threshold]], **given)
 
 
@@ -201,7 +201,7 @@ def test_a_dataset_with_a_bounded_budget_is_not_taken_for_public(ledger, known):
         spend(ledger)
     else:
         reserve(ledger).abandon("cancelled", "by the user")
-    with pytest.raises(BudgetRefused, match=r"^Dataset 'reviews' has a bounded .* budget grant reviews --unbounded$"):
+    with pytest.raises(BudgetRefused, match=r"'reviews' .* budget grant reviews --unbounded$"):
         ledger.check_public("reviews", Fingerprint("g"))
     ledger.grant("reviews", unbounded=True)
     ledger.check_public("reviews", Fingerprint("g"))
@@ -214,7 +214,7 @@ def test_nor_are_its_documents_under_another_name_or_those_of_datasets_linked_to
     for fingerprint in ("f", "g"):
         with pytest.raises(
             BudgetRefused,
-            match=r"'reviews', which shares documents with 'open' \(exact, not for publication\), .*grant reviews",
+            match=r"'reviews', .* 'open' \(exact, not for publication\), .*grant reviews",
         ):
             ledger.check_public("open", Fingerprint(fingerprint))
     ledger.grant("reviews", unbounded=True)

@@ -87,7 +87,7 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
-    with pytest.raises(BudgetRefused, match=r"too little for another private choice of words \(1e-07, needed: 2e-07"):
+    with pytest.raises(BudgetRefused, match=r"\(1e-07, needed: 2e-07"):
         admit(book(), a_run(plan=plan))
 
 
@@ -103,9 +103,7 @@ def test_the_smaller_grant_of_linked_datasets_decides():
     grants = {"a": Grant(epsilon=50.0), "b": Grant(epsilon=1.0)}
     run = a_run(2, "a", 1.0, fingerprint="f")
     admit(book(**grants), run)
-    with pytest.raises(
-        BudgetRefused, match=r"Dataset 'b', which shares documents with 'a' \(exact, not for publication\), cannot pay"
-    ):
+    with pytest.raises(BudgetRefused, match=r"'b', .*'a' \(exact, not for publication\), cannot pay"):
         admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
 
 
@@ -114,7 +112,7 @@ def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(change
     first = a_run(1, "b", 0.01, fingerprint="f")
     with pytest.raises(
         BudgetRefused,
-        match=r"'b', which shares documents with 'a' .*, is fixed to (unit 'document'|adjacency 'add-)",
+        match=r"'b', .*'a' .* (unit 'document'|adjacency 'add-)",
     ):
         admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
 
@@ -139,7 +137,7 @@ def test_a_sound_run_after_an_unsound_one_is_refused_once_the_grant_is_bounded_a
 
 def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
     spent = a_run(1, "a", WHOLE / 3)
-    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06, and takes") as refusal:
+    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06") as refusal:
         admit(book(spent), a_run(2, "a", WHOLE))
     left = float(str(refusal.value).split("; epsilon ")[1].split()[0])
     admit(book(spent), a_run(2, "a", capacity(left, 1e-6).mu_squared))
@@ -229,7 +227,7 @@ def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_pro
     first = a_run(1, "a", 0.1, unit="user", fingerprint="f", grouping="g")
     run = a_run(2, "a", 0.1, unit="user", fingerprint="f", grouping="h")
     admit(book(first), run)
-    with pytest.raises(BudgetRefused, match=r"fixed to the way in which an earlier run \(a-1\) grouped"):
+    with pytest.raises(BudgetRefused, match=r"an earlier run \(a-1\) grouped"):
         admit(book(first), run, other_units={"g"})
     admit(book(first, a=Grant(epsilon=math.inf)), run, other_units={"g"})
     idle = a_run(1, "a", plan=(), unit="user", fingerprint="f", grouping="g")

@@ -122,7 +122,7 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
     assert ledger.dataset("reviews").unit is None
     reserve(ledger, unit="document")
     assert (ledger.dataset("reviews").unit, ledger.dataset("reviews").adjacency) == ("document", "add-remove")
-    with pytest.raises(BudgetRefused, match="fixed to unit 'document' by its first run"):
+    with pytest.raises(BudgetRefused, match="fixed to unit 'document'"):
         reserve(ledger, unit="user")
     ledger.grant("reviews", unbounded=True)  # nothing is promised any more: any unit may be tried
     assert reserve(ledger, unit="user").run
@@ -159,7 +159,7 @@ def test_a_run_is_found_by_its_id_its_dataset_or_a_unique_beginning(ledger):
     assert ledger.run(second).id == second
     assert [run.id for run in ledger.runs()] == [first, second, third]
     assert ledger.run("pears").id == third, "the latest"
-    with pytest.raises(InputError, match=r"beginning of several runs\. See: dplda runs"):
+    with pytest.raises(InputError, match=r"several runs.*dplda runs"):
         ledger.run("pear")
     for unknown in ("plums", "", "%"):
         with pytest.raises(InputError, match=r"not in the ledger\. See: dplda runs"):
@@ -168,7 +168,7 @@ def test_a_run_is_found_by_its_id_its_dataset_or_a_unique_beginning(ledger):
 
 @pytest.mark.parametrize("method", ["dataset", "history"])
 def test_an_unknown_dataset_is_bad_input(ledger, method):
-    with pytest.raises(InputError, match=r"Dataset 'plums' is not in the ledger\. See: dplda budget show"):
+    with pytest.raises(InputError, match=r"'plums'.*dplda budget show"):
         getattr(ledger, method)("plums")
 
 

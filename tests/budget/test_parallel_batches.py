@@ -70,7 +70,7 @@ def test_a_batch_that_holds_most_of_another_is_refused(ledger):
     spend(ledger, "s", week(1), batch="week-1", events=LITTLE)
     for documents in (week(1), week(2, first=1400), week(3, first=1499)):
         again = reserve(ledger, "s", batch="week-2", events=LITTLE)
-        with pytest.raises(BudgetRefused, match=r"batch 'week-2', most documents .* --batches-per-document 2"):
+        with pytest.raises(BudgetRefused, match=r"'week-2'.* --batches-per-document 2"):
             again.bind(documents)
     small = reserve(ledger, "s", batch="week-3", events=LITTLE)
     with pytest.raises(BudgetRefused, match="most documents of a batch"):
@@ -109,7 +109,7 @@ def test_documents_that_are_in_several_batches_pay_for_as_many(ledger):
 def test_a_run_whose_documents_would_take_the_series_beyond_its_grant_is_refused_and_changes_nothing(ledger):
     for number in (1, 2):
         spend(ledger, "s", week(number), batch=f"week-{number}", events=MOST)
-    with pytest.raises(BudgetRefused, match=r"cannot pay .* Documents are in 2 batches of series 's' "):
+    with pytest.raises(BudgetRefused, match=r"cannot pay .* Documents are in 2 batches"):
         reserve(ledger, "s", batch="week-3", events=LITTLE).bind(week(3, first=2900))
     assert ledger.dataset("s").batches_per_document == 1
     spend(ledger, "s", week(3), batch="week-3", events=LITTLE)
@@ -126,7 +126,7 @@ def test_fewer_texts_in_common_than_recur_by_chance_change_nothing(ledger):
 def test_declared_batches_are_charged_and_the_largest_declaration_holds(ledger):
     ledger.grant("s", batches_per_document=2)
     spend(ledger, "s", week(1), batch="week-1", events=MOST)
-    with pytest.raises(BudgetRefused, match=r"cannot pay .* As declared, a document may be in 2 batches of series"):
+    with pytest.raises(BudgetRefused, match=r"cannot pay .* As declared.* 2 batches"):
         reserve(ledger, "s", batch="week-2", events=MOST)
     spend(ledger, "s", week(1), batch="week-2", events=LITTLE)  # all of them are in two batches, as declared
     with pytest.raises(BudgetRefused, match="--batches-per-document 3"):
@@ -357,7 +357,7 @@ def test_ids_are_of_one_column_in_all_runs_on_a_dataset_and_on_its_copies(ledger
             reserve(ledger, "s", events=LITTLE, **changes)
     reserve(ledger, "s", events=LITTLE, id_field="ticket")
     copy = reserve(ledger, "copy", events=LITTLE)
-    with pytest.raises(BudgetRefused, match=r"'s', which shares documents .* apart by ids \(--id-field ticket\)"):
+    with pytest.raises(BudgetRefused, match=r"'s', .*\(--id-field ticket\)"):
         copy.bind(Fingerprint("copy", sample(range(100))))
     spend(ledger, "other", Fingerprint("other", sample(range(100)), ids=ids.ids), events=LITTLE, id_field="number")
     with pytest.raises(GateError, match="needs these ids alone"):

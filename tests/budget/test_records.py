@@ -183,7 +183,7 @@ def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
         spend(ledger, events=large)
     assert "listed" not in str(first.value)  # another grant before the first output would replace the levels
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4, which was listed for that"):
+    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4,"):
         spend(ledger, events=large)
     with pytest.raises(BudgetRefused, match="only if --then listed it"):
         spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
@@ -211,7 +211,7 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     assert ledger.dataset("reviews").raises == "the grant may be raised later to epsilon 2, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
-    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
+    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2,.* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
     now = "the grant that was in force before the first output: epsilon 1 at delta 1e-06"

@@ -246,30 +246,27 @@ def restore(copy: Path, folder: Path) -> None:
     shutil.copytree(copy, folder)
 
 
-class StorageCalls:
-    """Context manager that records each call that writes to a file or a database, when it begins and when it ends.
+@contextmanager
+def storage_calls(kill_at: int | None = None) -> Iterator[list[tuple[str, str]]]:
+    """Record each call that writes to a file or a database, when it begins and when it ends.
 
-    `moments` lists these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed (SIGKILL)
-    at the moment of this number.
+    Yields the list of these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed
+    (SIGKILL) at the moment of this number.
     """
+    moments: list[tuple[str, str]] = []
 
-    def __init__(self, kill_at: int | None = None) -> None:
-        self.moments: list[tuple[str, str]] = []
-        self._kill_at = kill_at
-
-    def __enter__(self) -> StorageCalls:
-        self._before = sys.getprofile()
-        sys.setprofile(self._watch)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setprofile(self._before)
-
-    def _watch(self, frame: FrameType, event: str, called: Any) -> None:
+    def watch(frame: FrameType, event: str, called: Any) -> None:
         if event in ("c_call", "c_return", "c_exception") and called.__name__ in _STORAGE_CALLS:
-            if len(self.moments) == self._kill_at:
+            if len(moments) == kill_at:
                 kill()
-            self.moments.append((event, called.__name__))
+            moments.append((event, called.__name__))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield moments
+    finally:
+        sys.setprofile(before)
 
 
 def kill() -> None:

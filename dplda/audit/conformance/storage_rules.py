@@ -19,12 +19,12 @@ from dplda.audit.conformance.harness import (
     Harness,
     NotApplicable,
     Place,
-    StorageCalls,
     admits,
     kill,
     received,
     restore,
     spread,
+    storage_calls,
     succeeds,
     wait_for_others,
 )
@@ -54,14 +54,14 @@ def crash_keeps_charges(harness: Harness) -> None:
         with harness.open(harness.new_place()) as ledger:
             handle = ledger.reserve(plan)
             handle.charge(0)
-            with StorageCalls() as calls:
+            with storage_calls() as moments:
                 ending(handle)
-        for moment in (*map(calls.moments.index, dict.fromkeys(calls.moments)), None):
+        for moment in (*map(moments.index, dict.fromkeys(moments)), None):
             place = harness.new_place()
             if harness.result(_killed_run, harness.factory, place, plan, ending, moment) is None:
                 raise Broken("a run could not be reserved and charged in another process")
             if harness.holds_another(place):
-                when = "when it had ended" if moment is None else f"at storage call {moment} of {len(calls.moments)} in"
+                when = "when it had ended" if moment is None else f"at storage call {moment} of {len(moments)} in"
                 raise Broken(f"a process was killed {when} the call after a charge, and what was charged came back")
 
 
@@ -81,7 +81,7 @@ def _killed_run(
     handle = factory(place.folder, place.outside).reserve(request)
     handle.charge(0)
     connection.send("charged")
-    with StorageCalls(moment):
+    with storage_calls(moment):
         ending(handle)
     kill()
 
