@@ -88,7 +88,7 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
     with pytest.raises(BudgetRefused, match=r"\(1e-07, needed: 2e-07"):
-        admit(book(), a_run(plan=plan))
+        admit(book(a=Grant(epsilon=10.0, delta=1e-5)), a_run(plan=plan))
 
 
 def test_a_run_that_took_nothing_links_and_fixes_nothing():
@@ -146,7 +146,7 @@ def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
 
 
 EARLY, LARGE, SMALL = Grant(epsilon=40.0), Grant(epsilon=20.0, after_run=1), Grant(epsilon=5.0, after_run=2)
-WIDE, MORE = Grant(epsilon=4.0, delta=1e-4, after_run=2), Grant(epsilon=30.0, after_run=2)
+WIDE, MORE = Grant(epsilon=4.0, delta=10 * DEFAULT_GRANT[1], after_run=2), Grant(epsilon=30.0, after_run=2)
 LADDER = Grant(epsilon=1.0, delta=1e-6, listed=(2.0, 4.0, 8.0), after_run=1)
 
 
@@ -154,12 +154,12 @@ def level(epsilon, delta=1e-6):
     return Grant(epsilon=epsilon, delta=delta, after_run=2)
 
 
-def spending(epsilon, delta=1e-5):
+def spending(epsilon, delta=DEFAULT_GRANT[1]):
     """A run that takes a little less than a whole grant of epsilon."""
     return 0.999 * capacity(epsilon, delta).mu_squared
 
 
-def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
+def held(epsilon, delta=DEFAULT_GRANT[1], basis="fixed beforehand", allows_more=False):
     return Guarantee(epsilon=epsilon, delta=delta, basis=basis, allows_more=allows_more)
 
 
@@ -187,8 +187,9 @@ def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
         ([LARGE, replace(MORE, listed=(60.0,)), level(60.0)], spending(50.0),
          held(60.0, 1e-6, Basis.AFTER_LOOKING, allows_more=True)),
         ([Grant(epsilon=math.inf)], 1.0, held(math.inf, basis=Basis.NO_LIMIT)),
-        ([LARGE, level(math.inf, 1e-5), SMALL], spending(1.0), held(20.0)),
-        ([LARGE, level(math.inf, 1e-5)], spending(50.0), held(math.inf, basis=Basis.AFTER_LOOKING, allows_more=True)),
+        ([LARGE, level(math.inf, DEFAULT_GRANT[1]), SMALL], spending(1.0), held(20.0)),
+        ([LARGE, level(math.inf, DEFAULT_GRANT[1])], spending(50.0),
+         held(math.inf, basis=Basis.AFTER_LOOKING, allows_more=True)),
     ],
 )  # fmt: skip
 def test_the_guarantee_is_the_least_level_fixed_before_the_first_output_that_was_kept(grants, spent, guarantee):

@@ -59,6 +59,7 @@ def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer(
 
 
 def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, events=[gaussian(mu_squared=0.5, delta=5e-8)])
     dataset = ledger.dataset("reviews")
     assert gaussian_delta(math.sqrt(0.5), dataset.spent_epsilon) + 5e-8 <= 1e-5 * (1 + 1e-9)
@@ -82,6 +83,7 @@ def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
 
 @pytest.mark.parametrize(("failed", "needs_list"), [(9.89e-8, False), (9.92e-8, True)])
 def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, failed, needs_list):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, events=[gaussian(mu_squared=0.1, delta=failed)])
     told = ledger.dataset("reviews").remaining_text
     assert ("if its words come from a public list (--vocabulary)" in told) == needs_list
