@@ -40,15 +40,15 @@ class NoNoise:
     private = False
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """Zeros."""
+        """Return zeros."""
         return np.zeros(size, np.int64)
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
-        """All values."""
+        """Return all values."""
         return dict(values)
 
     def coins(self, share: float, size: int) -> np.ndarray:
-        """All true."""
+        """Return all true."""
         return np.ones(size, bool)
 
 

@@ -81,7 +81,7 @@ def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _of_other_models(said: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of `said` over the `chosen` other models, for each model; NaN if too few are left."""
+    """Return mean and standard deviation of `said` over the `chosen` other models; NaN if too few are left."""
     kept = said * chosen
     count = chosen.sum(axis=0) - chosen.astype(np.float64)
     count[count < _LEAST_MODELS] = np.nan

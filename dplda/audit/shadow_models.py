@@ -181,7 +181,7 @@ class Results:
             raise InputError(f"cannot use --results {folder}: {error.strerror}. Choose another folder.") from None
 
     def get(self, system: str, number: int, targets: int) -> np.ndarray | None:
-        """The statistics of the targets under model `number` of `system`, (n_targets,); None if it is not finished."""
+        """Return the statistics of the targets under a finished model of `system`, (n_targets,); else None."""
         if self._folder is None:
             return self._kept.get((system, number))
         path = self._path(system, number)

@@ -88,7 +88,7 @@ class Outcome:
 
     @classmethod
     def from_json(cls, cell: Cell, record: Mapping[str, Any]) -> Outcome:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         return cls(cell=cell, **record)
 
 

@@ -105,7 +105,7 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """A transaction that sees one state of the ledger."""
+        """Begin a transaction that sees one state of the ledger."""
         with self.inspecting() as (session, fault):
             if fault:
                 raise LedgerError(fault)
@@ -113,14 +113,14 @@ class Store:
 
     @contextlib.contextmanager
     def inspecting(self) -> Iterator[tuple[Session, str]]:
-        """A transaction that sees one state, and the reason why the witness contradicts it; empty if there is none."""
+        """Begin a transaction that sees one state; also yield why the witness contradicts it, if it does."""
         mark = self.witness.latest()  # first: what commits between the two only makes the ledger longer
         with self._transaction("BEGIN") as session:
             yield session, self.contradiction(session, mark)
 
     @contextlib.contextmanager
     def writing(self, *, accepting: bool = False) -> Iterator[Session]:
-        """A transaction that excludes every other writer.
+        """Begin a transaction that excludes every other writer.
 
         When it ends, the change is on disk, and the witness has a mark of it. If the mark cannot be written after the
         commit, the change stays and `LedgerError` is raised. With `accepting`, the witness may contradict the ledger at

@@ -103,7 +103,7 @@ class Event:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Event:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         return cls(**record)
 
 
@@ -159,7 +159,7 @@ class PrivacyStatement:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> PrivacyStatement:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         epsilon = record["epsilon"]
         events = tuple(Event.from_json(event) for event in record["events"])
         return cls(**{**record, "epsilon": float("inf") if epsilon is None else epsilon, "events": events})

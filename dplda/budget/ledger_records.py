@@ -124,7 +124,7 @@ class Guarantee:
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
 
     def in_words(self, grant: Grant) -> str:
-        """The guarantee in words, given the `grant` in force."""
+        """Put the guarantee into words, given the `grant` in force."""
         if self.basis == Basis.LOST:
             return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
         if self.basis == Basis.NO_LIMIT:
@@ -289,7 +289,7 @@ class RunRecord:
         }
 
     def local_json(self) -> dict[str, Any]:
-        """The exact final status and cost of the run, for the ledger's owner; not for sharing."""
+        """Plain JSON of the exact final status and cost, for the ledger's owner; not for sharing."""
         return {
             "status": self.status,
             "reason": self.reason,
@@ -300,7 +300,7 @@ class RunRecord:
 
 
 def _share(cost: Cost, capacity: Cost) -> float:
-    """The share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
+    """Return the share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
     if capacity == NOTHING:
         return 1.0
     return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
@@ -602,5 +602,5 @@ def _batches(number: int) -> str:
 
 
 def _finite(value: float) -> float | None:
-    """`value`, or None if it is infinite, which JSON cannot express."""
+    """Return `value`, or None if it is infinite, which JSON cannot express."""
     return value if math.isfinite(value) else None

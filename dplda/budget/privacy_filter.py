@@ -36,14 +36,14 @@ class LedgerState:
     """A lapsed grant for each older copy of the ledger that was accepted: it ended all earlier grants."""
 
     def grant(self, dataset: str) -> Grant:
-        """The latest grant of `dataset`; it may be a lapsed one (`Grant.lapsed`), under which nothing may be spent."""
+        """Return the latest grant of `dataset`; under a lapsed one (`Grant.lapsed`) nothing may be spent."""
         return self._grants(dataset)[-1]
 
     def _grants(self, dataset: str) -> list[Grant]:
         return [_FIRST_GRANT, *self.grants.get(dataset, self.lapses)]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
-        """`dataset` and all datasets linked to it by shared documents, directly or through other datasets, sorted.
+        """Find all datasets linked to `dataset` by shared documents, directly or through others, with itself; sorted.
 
         Only documents of charged runs count.
         """
@@ -58,15 +58,15 @@ class LedgerState:
             names = linked
 
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
-        """The charged runs of `datasets`, oldest first."""
+        """List the charged runs of `datasets`, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
     def batches_declared(self, dataset: str) -> int:
-        """The largest number of batches of the series `dataset` that hold one document, as its grants declare."""
+        """Return the largest number of batches of the series that hold one document, as its grants declare."""
         return max(grant.batches_per_document for grant in self._grants(dataset))
 
     def batches_per_document(self, dataset: str) -> int:
-        """The declared number, or the number that was seen in the documents if it is larger.
+        """Return the declared number, or the number that was seen in the documents if it is larger.
 
         It never falls, because grants and charged runs stay.
         """
@@ -74,7 +74,7 @@ class LedgerState:
         return max(self.batches_declared(dataset), *seen, 1)
 
     def total(self, runs: Sequence[RunRecord], of: tuple[str, str | None] | None = None) -> Cost:
-        """The most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
+        """Return the most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
 
         A document is in at most r batches of a series (`batches_per_document`), so that it pays for the r dearest
         (docs/privacy.md, T11'). The sum is taken separately for mu^2 and for the failure probability. With `of`, a
@@ -95,7 +95,7 @@ class LedgerState:
         return whole
 
     def published(self, dataset: str) -> LedgerState:
-        """What may be published of the runs of `dataset`, without other datasets that share its documents.
+        """Keep what may be published of the runs of `dataset`, without other datasets that share its documents.
 
         Unless a run is released, how it ended may depend on its documents, so it counts with its whole plan. The number
         of batches that documents were seen in depends on them, too: here the declared number counts.
@@ -105,7 +105,7 @@ class LedgerState:
         return replace(self, runs=ended, overlaps=frozenset())
 
     def guaranteed(self, dataset: str) -> Guarantee:
-        """The guarantee for all outputs on the documents of `dataset`.
+        """Return the guarantee for all outputs on the documents of `dataset`.
 
         If linked datasets had outputs earlier, the guarantee is the largest of their limits and its own limit: the name
         of `dataset` and its limit may have been chosen after those outputs had been seen.
@@ -148,7 +148,7 @@ class LedgerState:
         return remarks
 
     def _limit(self, dataset: str, spent: Cost) -> Guarantee:
-        """The smallest of the levels listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
+        """Find the smallest level listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
         levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
@@ -159,14 +159,14 @@ class LedgerState:
         return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
 
     def levels(self, dataset: str) -> tuple[Grant, ...]:
-        """The grant in force before the first run of `dataset`, followed by the levels listed with it."""
+        """Return the grant in force before the first run of `dataset`, followed by the levels listed with it."""
         return self._before_and_since(dataset)[0][-1].levels
 
     def _first_run(self, dataset: str) -> float:
         return min((run.number for run in self.charged((dataset,))), default=math.inf)
 
     def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
-        """The grants before the first run of `dataset`, and the later ones."""
+        """Divide the grants of `dataset` into those before its first run and later ones."""
         grants = self._grants(dataset)
         n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
         return grants[:n_before], grants[n_before:]
@@ -228,7 +228,7 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
 
 
 def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
-    """`names`, sorted, with `dataset` first if it is among them."""
+    """Sort `names`, with `dataset` first if it is among them."""
     return sorted(names, key=lambda name: (name != dataset, name))
 
 
@@ -375,5 +375,5 @@ def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
-    """epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
+    """Return epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
     return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

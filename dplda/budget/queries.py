@@ -112,12 +112,12 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
 
 
 def names(session: Session) -> list[str]:
-    """The declared datasets, sorted."""
+    """List the declared datasets, sorted."""
     return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
 
 
 def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow | AcceptedCopyRow]) -> int:
-    """The largest `number` in the table `rows`; 0 if it is empty."""
+    """Return the largest `number` in the table `rows`; 0 if it is empty."""
     return session.scalar(select(func.max(rows.number))) or 0
 
 
@@ -258,7 +258,7 @@ def batches_of_most(batches: Batches, read: Sketch) -> int:
 
 @lru_cache(maxsize=4096)
 def _unexplained(n: int, share: float) -> int:
-    """The least number of `n` sampled documents that a `share` of all documents does not explain."""
+    """Return the least number of `n` sampled documents that a `share` of all documents does not explain."""
     fewer = np.arange(n + 1)  # P(more than so many)
     return int(np.argmax(bdtrc(fewer, n, share) <= _SIGNIFICANCE)) + 1
 

@@ -279,19 +279,19 @@ class Chain:
         return []
 
     def link(self, previous: str, change: str) -> str:
-        """HMAC over a change and the code of the row before it."""
+        """Return the HMAC over a change and the code of the row before it."""
         return self._code("row", previous, change)
 
     def seal(self, length: int, code: str) -> str:
-        """HMAC over the journal's length and its last code."""
+        """Return the HMAC over the journal's length and its last code."""
         return self._code("head", str(length), code)
 
     def mark(self, length: int, code: str) -> str:
-        """HMAC over a witness's mark of the journal's end."""
+        """Return the HMAC over a witness's mark of the journal's end."""
         return self._code("mark", str(length), code)
 
     def owner(self) -> str:
-        """The code that identifies the key of a ledger."""
+        """Return the code that identifies a ledger's key."""
         return self._code("owner")
 
     def _code(self, *parts: str) -> str:

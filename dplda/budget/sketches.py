@@ -90,7 +90,7 @@ class Sketch:
         return n_unmatched > _MAX_UNMATCHED * n_compared
 
     def _crowded(self, documents: _Codes) -> NDArray[np.bool_]:
-        """Mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
+        """Return a mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
         held = self.members[:, 0]
         return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 
@@ -139,7 +139,7 @@ class Fingerprint:
 
 
 def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:
-    """Mask of the `codes` (n,) that are among `others`. NumPy 2.0's lookup table overflows for 64-bit numbers."""
+    """Return a mask of the `codes` (n,) among `others`. NumPy 2.0's lookup table overflows for 64-bit numbers."""
     return np.isin(codes, others, kind="sort")
 
 

@@ -99,7 +99,7 @@ class BudgetLedger(Protocol):
         """Let all runs on `dataset` together spend (epsilon, delta) from now on; replaces an earlier grant."""
 
     def spent(self, dataset: str) -> float:
-        """The amount that counts as spent, open reservations included; in any unit in which a larger number is more."""
+        """Return what counts as spent, open reservations included, in any unit in which a larger number is more."""
 
     def reserve(self, request: Request) -> Handle:
         """Set the budget of `request` aside, or refuse."""
