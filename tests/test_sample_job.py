@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from ledger_helpers import DEFAULT_TOTAL
 from registry_schema import complaints, filled
 
 import dplda
-from dplda.audit.compliance_forms import PAPERS, write_paper
+from dplda.audit.compliance_forms import FORMS, write_form
 from dplda.base.distributions import on_words
 from dplda.base.software import described
 from dplda.report import all_runs
@@ -47,18 +48,18 @@ def test_the_promise_is_the_one_asked_for(model):
     assert abs(model.facts.documents - 20_000) < 1000
 
 
-@pytest.mark.parametrize("kind", PAPERS)
+@pytest.mark.parametrize("kind", FORMS)
 def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind):
     together = all_runs(ledger.datasets(), [model], ledger.runs())[model.facts.dataset]
-    text, missing = write_paper(kind, model, together)
+    text, missing = write_form(kind, model, together)
     assert model.privacy.in_words in text
-    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text
     assert described(model.facts.software) in text or kind == "checklist"
-    assert [question.name for question in missing] == list(PAPERS[kind].asks)
+    assert [question.name for question in missing] == list(FORMS[kind].asks)
 
 
 def test_the_registry_accepts_its_entry_and_the_run_fills_most_of_it(model):
-    text, _ = write_paper("registry", model)
+    text, _ = write_form("registry", model)
     assert complaints(text) == []
     assert len(filled(text)) >= 25
     loss = yaml.safe_load(text)["deployment"]["privacy_loss"]["privacy_parameters"]

@@ -1,1 +1,1 @@
-"""Audits: attacks on the mechanisms, which bound epsilon from below, and the membership attack on released topics."""
+"""For auditors: attacks and replays that refute false claims, a ledger's conformance, and forms about a run."""

@@ -1,6 +1,6 @@
 """Questions that only the deployer of a run can answer, and the file with the answers.
 
-The papers for those who approve a run (`dplda.audit.compliance_forms`) ask these questions by name.
+The forms for those who approve a run (`dplda.audit.compliance_forms`) ask these questions by name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dplda.base.characters import without_markup
 from dplda.base.errors import InputError
@@ -24,62 +24,59 @@ _HINT = "Write one line for each answer, such as: purpose: to plan the opening h
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and what to write as the answer: a text, or one of `choices` if there are any."""
+    """A question to the deployer of a run."""
 
     name: str
     asks: str
+    """What to write as the answer."""
+    kind: Literal["text", "list", "date"] = "text"
+    """The answer is a text, one text or a list of texts, or a date such as 2026-03-31."""
     choices: Sequence[str] = ()
+    """The possible answers; empty if any text will do."""
 
     @property
     def line(self) -> str:
         """A line that the deployer completes in the file of answers."""
         return f"{self.name}:  # {self.asks}"
 
-    def answer(self, given: Any) -> Any:
-        """The answer that `given` stands for, without HTML. Raises `InputError` if it cannot be one."""
-        return self._text(given, "a text")
-
-    def _text(self, given: Any, wanted: str) -> str:
+    def answer(self, given: Any) -> str | list[str]:
+        """Return the answer that `given` stands for, without HTML. Raises `InputError` if it cannot be one."""
+        if self.kind == "list":
+            listed = [given] if isinstance(given, str) else given
+            if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
+                raise InputError(f"the answer {self.name} must be a text or a list of texts: {self.asks}.")
+            return [without_markup(shown(each.strip())) for each in listed]
+        wanted = "a text"
+        if self.kind == "date":
+            wanted = "a date such as 2026-03-31"
+            if isinstance(given, datetime.date):  # YAML reads dates as such
+                given = given.isoformat()
         if not isinstance(given, str):
             raise InputError(f"the answer {self.name} must be {wanted}, not {type(given).__name__}: {self.asks}.")
         given = given.strip()
         if self.choices and given not in self.choices:
             raise InputError(f"the answer {self.name} must be one of: {', '.join(self.choices)}.")
-        return "\n".join(without_markup(shown(line)) for line in given.splitlines())
-
-
-class _ListQuestion(Question):
-    """A question whose answer is one text or several."""
-
-    def answer(self, given: Any) -> list[str]:
-        """The texts `given`, without HTML. Raises `InputError` for anything else."""
-        listed = [given] if isinstance(given, str) else given
-        if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
-            raise InputError(f"the answer {self.name} must be a text or a list of texts: {self.asks}.")
-        return [without_markup(shown(each.strip())) for each in listed]
-
-
-class _DateQuestion(Question):
-    """A question whose answer is a date."""
-
-    def answer(self, given: Any) -> str:
-        """The date `given`, as in 2026-03-31. Raises `InputError` for anything else."""
-        example = "a date such as 2026-03-31"
-        date = self._text(given.isoformat() if isinstance(given, datetime.date) else given, example)
-        if not _is_date(date):
-            raise InputError(f"the answer {self.name} must be {example}.")
-        return date
+        text = "\n".join(without_markup(shown(line)) for line in given.splitlines())
+        if self.kind == "date":
+            try:
+                datetime.date.fromisoformat(text)
+                valid = _DATE.fullmatch(text) is not None
+            except ValueError:
+                valid = False
+            if not valid:
+                raise InputError(f"the answer {self.name} must be {wanted}.")
+        return text
 
 
 QUESTIONS = {
     question.name: question
     for question in (
-        _ListQuestion("curators", "the organisations that publish the topics"),
-        _ListQuestion("authors", "who fills in and answers for this paper"),
+        Question("curators", "the organisations that publish the topics", "list"),
+        Question("authors", "who fills in and answers for this paper", "list"),
         Question("contact", "name, office and e-mail of somebody who answers questions"),
         Question("purpose", "what the topics are used for"),
         Question("region", "which region the text is about, and whose law applies"),
-        _DateQuestion("publication_date", "when the topics are first published, as YYYY-MM-DD"),
+        Question("publication_date", "when the topics are first published, as YYYY-MM-DD", "date"),
         Question(
             "sector",
             "the sector, one of Technology, Healthcare, Education, Government, Energy, Finance",
@@ -120,7 +117,7 @@ class Answers:
 
     @classmethod
     def read(cls, path: Path) -> Answers:
-        """The answers in a YAML or JSON file. Raises `InputError` for an unknown name or a wrong kind of answer."""
+        """Read answers from a YAML or JSON file. Raises `InputError` for an unknown name or a wrong kind of answer."""
         found = read_mapping(path, _HINT, "name")
         answers = {}
         for name, given in found.items():
@@ -137,18 +134,10 @@ class Answers:
         return cls(answers)
 
     def missing(self, names: Iterable[str]) -> list[Question]:
-        """Those of the named questions that have no answer yet."""
+        """List those of the named questions that have no answer yet."""
         return [QUESTIONS[name] for name in names if name not in self.given]
 
     def text(self, name: str) -> str:
-        """The answer to the question `name`, or a placeholder that says what to write."""
+        """Return the answer to the question `name`, or a placeholder that says what to write."""
         given = self.given.get(name, f"TO BE FILLED IN ({name}): {QUESTIONS[name].asks}.")
         return ", ".join(given) if isinstance(given, list) else str(given)
-
-
-def _is_date(text: str) -> bool:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return _DATE.fullmatch(text) is not None

@@ -36,17 +36,17 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Lower bounds shown by runs; `epsilon` and `mu` each fail with probability at most half of `show`'s `level`.
-
-    `epsilon` is the bound at the claim's delta; it uses only the definition of (epsilon, delta)-privacy. `gaussian` is
-    the epsilon of a `mu`-GDP mechanism at the claim's delta minus its failure probability. It is a lower bound if the
-    mechanism is Gaussian.
-    """
+class LowerBounds:
+    """Lower bounds shown by runs. `epsilon` and `mu` each fail with probability at most half a `level`."""
 
     epsilon: float
+    """At the claim's delta; uses only the definition of (epsilon, delta)-privacy."""
     mu: float
     gaussian: float
+    """The epsilon of a `mu`-GDP mechanism at the claim's delta minus its failure probability.
+
+    It is a lower bound if the mechanism is Gaussian.
+    """
 
     def refutes(self, claim: Claim) -> bool:
         """Whether a bound exceeds `claim`."""
@@ -54,13 +54,13 @@ class Shown:
 
 
 def upper_limit(errors: np.ndarray, runs: int, level: float) -> np.ndarray:
-    """The upper confidence limit of an error rate after `errors` in `runs`; fails with probability `level`."""
+    """Return the upper confidence limit of an error rate after `errors` in `runs`; fails with probability `level`."""
     errors = np.asarray(errors)
     return np.asarray(np.where(errors < runs, beta.ppf(1 - level, errors + 1, np.maximum(runs - errors, 1)), 1.0))
 
 
 def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) -> np.ndarray:
-    """The least epsilon at `delta` that allows these rates of false `positives` and `negatives`; at least 0."""
+    """Return the least epsilon at `delta` that allows these rates of false `positives` and `negatives`; at least 0."""
     with np.errstate(divide="ignore"):
         forward = np.log(np.maximum(1 - delta - negatives, 0)) - np.log(positives)
         backward = np.log(np.maximum(1 - delta - positives, 0)) - np.log(negatives)
@@ -68,7 +68,7 @@ def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) ->
 
 
 def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np.ndarray:
-    """The least mu of a GDP mechanism, up to `failure`, for which these error rates are possible; at least 0."""
+    """Return the least mu of a GDP mechanism, up to `failure`, for which these error rates are possible; at least 0."""
     first, second = (np.minimum(rate + failure, 1.0) for rate in (positives, negatives))
     with np.errstate(invalid="ignore"):
         shown = norm.isf(first) - norm.ppf(second)
@@ -76,7 +76,7 @@ def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np
 
 
 def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
-    """The lower bound from one threshold test of the evidence; fails with probability at most `level`.
+    """Compute the lower bound from one threshold test of the evidence; fails with probability at most `level`.
 
     `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora; `shown` maps limits of
     false positives and false negatives to the bound. A test decides for `more` if the ratio exceeds its threshold. The
@@ -90,18 +90,18 @@ def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float
 
 
 def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Upper limits of both error rates at each threshold. Each fails with probability at most `level` / 2."""
+    """Return upper limits of both error rates at each threshold. Each fails with probability at most `level` / 2."""
     positives = len(less) - np.searchsorted(np.sort(less), thresholds, side="right")
     negatives = np.searchsorted(np.sort(more), thresholds, side="right")
     return upper_limit(positives, len(less), level / 2), upper_limit(negatives, len(more), level / 2)
 
 
-def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Shown:
-    """Lower bounds from the log likelihood ratios of runs on either corpus; all hold with probability 1 - `level`.
+def lower_bounds(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> LowerBounds:
+    """Compute lower bounds from log likelihood ratios of runs on either corpus; all hold with probability 1 - `level`.
 
     The bound on mu uses the threshold 0, which suits a Gaussian. The bound on epsilon needs a threshold in a tail,
     chosen from the runs.
     """
     epsilon = _lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
     mu = float(mu_shown(*_limits(less, more, np.array([_MIDDLE]), level / 2), claim.failure)[0])
-    return Shown(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))
+    return LowerBounds(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))

@@ -38,19 +38,27 @@ _W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  #
 
 
 def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
-    """A game of each query of the curator, at the epsilon, delta and adjacency of `settings`."""
-    yield _size(settings)
-    yield _frequency(settings)
-    yield _known_word(settings)
-    yield _unknown_words(settings)
+    """Yield a game of each query of the curator, at the epsilon, delta and adjacency of `settings`."""
+    one, two, too_short = {1: _TOKENS}, {2: _TOKENS}, {1: _TOKENS - 1}
+    neighbours = _neighbours(settings, one, two)
+    yield _alone("size", Stage.SIZE, settings, _neighbours(settings, one, too_short), methodcaller("size"))
+    yield _game("frequency", word_shares(True), settings, neighbours, methodcaller("word_frequencies"))
+    choose = methodcaller("choose_words")
+    yield _game("vocabulary, known word", word_shares(False), settings, neighbours, choose, public=False)
+    # Here the canary contains as many words as a unit may vote for, and no other document contains these words. The
+    # attacker wins if one of them is released. Noise makes this happen with a small probability.
+    words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
+    neighbours = _neighbours(settings, dict.fromkeys(range(len(_WORDS), len(words)), 1), two, words=words)
+    yield _game("vocabulary, unknown words", word_shares(False), settings, neighbours, choose, public=False)
     yield _clip(settings)
     for name, (statistic, canary, other) in _statistics().items():
-        yield _sum(name, statistic, canary, other, settings)
+        release = methodcaller("release", _SUM, statistic, _CLIP)
+        yield _alone(name, _SUM, settings, _neighbours(settings, canary, other), release)
     yield _prior_game(settings)
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
-    """The sums of docs/privacy.md, section 2, each with a canary and the document that replaces the canary.
+    """List the sums of docs/privacy.md, section 2, each with a canary and the document that replaces the canary.
 
     The canary is the document by which the two corpora differ. Where a statistic allows it, the contributions of the
     canary and of the document that replaces it are opposite; otherwise they are orthogonal.
@@ -107,52 +115,13 @@ def _game(
 def _alone(
     name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Any], object]
 ) -> Game:
-    """A game of a single query, to which the whole budget is given."""
+    """Make a game of a single query, to which the whole budget is given."""
     game = _game(name, (Share(_SUM, 1.0),), settings, neighbours, play)
     return replace(game, events=(replace(game.events[0], stage=stage),))
 
 
-def _sum(
-    name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: PrivacySettings
-) -> Game:
-    def play(attacker: Attacker) -> None:
-        attacker.release(_SUM, statistic, _CLIP)
-
-    return _alone(name, _SUM, settings, _neighbours(settings, canary, other), play)
-
-
-def _size(settings: PrivacySettings) -> Game:
-    too_short = {1: _TOKENS - 1}
-    neighbours = _neighbours(settings, {1: _TOKENS}, too_short)
-    return _alone("size", Stage.SIZE, settings, neighbours, methodcaller("size"))
-
-
-def _frequency(settings: PrivacySettings) -> Game:
-    neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
-    return _game("frequency", word_shares(True), settings, neighbours, methodcaller("word_frequencies"))
-
-
-def _known_word(settings: PrivacySettings) -> Game:
-    neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
-    return _game(
-        "vocabulary, known word", word_shares(False), settings, neighbours, methodcaller("choose_words"), public=False
-    )
-
-
-def _unknown_words(settings: PrivacySettings) -> Game:
-    """A game whose canary contains as many words as a unit may vote for; no other document contains these words.
-
-    The attacker wins if one of these words is released. Noise makes this happen with a small probability.
-    """
-    words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
-    canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)
-    neighbours = _neighbours(settings, canary, {2: _TOKENS}, words=words)
-    shares = word_shares(False)
-    return _game("vocabulary, unknown words", shares, settings, neighbours, methodcaller("choose_words"), public=False)
-
-
 def _clip(settings: PrivacySettings) -> Game:
-    """A game of the query `clip`: the evidence is 1 if the histogram's lowest bin reaches the quantile, else -1."""
+    """Make a game of the query `clip`: the evidence is 1 if the lowest bin reaches the quantile, else -1."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
     (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)
@@ -174,7 +143,7 @@ _REPEATS = 50  # count of the canary's word: its norm is then among the largest 
 
 
 def placement_game(placement: str, settings: PrivacySettings) -> Game:
-    """A game of a whole run of `placement`, one of `PLACEMENT_RUNS`; raises `InputError` if it is not private.
+    """Make a game of a whole run of `placement`, one of `PLACEMENT_RUNS`; raises `InputError` if it is not private.
 
     The corpus has so few documents that the default placement by itself learns from pairs of words.
     """
@@ -188,7 +157,7 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
 
 
 def other_neighbours(game: Game) -> Iterator[Game]:
-    """Games of the same run on further pairs of neighbouring corpora.
+    """Yield games of the same run on further pairs of neighbouring corpora.
 
     In some pairs an unusual document, which may upset a run, takes the place of the canary. In another, topics are so
     far apart that the placement ``config4`` passes its stability tests.
@@ -207,7 +176,7 @@ def other_neighbours(game: Game) -> Iterator[Game]:
 
 
 def _prior_game(settings: PrivacySettings) -> Game:
-    """A game of a whole run of the default placement from prior topics: random ones, and one for each word."""
+    """Make a game of a whole run of the default placement from prior topics: random ones, and one for each word."""
     topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
     prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), _PLANTED_WORDS, "audit", True)
     return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), default.learn_from_prior, prior)
@@ -216,7 +185,7 @@ def _prior_game(settings: PrivacySettings) -> Game:
 def _whole_run(
     name: str, settings: PrivacySettings, model: ModelSettings, learn: Learn, prior: PriorTopics | None = None
 ) -> Game:
-    """A game of all queries of a run over public words by `learn`, from `prior` if there is one."""
+    """Make a game of all queries of a run over public words by `learn`, from `prior` if there is one."""
     neighbours = _planted_neighbours(settings.adjacency)
     vocabulary = VocabularySettings(words=neighbours.words)
     fit_settings = FitSettings(privacy=settings, vocabulary=vocabulary, model=model, prior=prior)
@@ -233,7 +202,7 @@ def _whole_run(
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:
-    """Neighbouring corpora drawn from planted topics. The canary repeats the last word, which no topic contains.
+    """Draw neighbouring corpora from planted topics. The canary repeats the last word, which no topic contains.
 
     The rarest word has the largest word scale, so that the canary contributes most.
     """

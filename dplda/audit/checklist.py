@@ -30,23 +30,23 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the guideline.
-
-    It says what the guideline `wants`, which `facts` of a run are about it, where dplda shows them (`shown`), and which
-    questions it `asks` the deployer. `judge` decides whether the run meets the point; without it, only the deployer can
-    say.
-    """
+    """A point of the guideline."""
 
     section: int
     title: str
     wants: str
-    facts: Sequence[str]
+    """What the guideline wants."""
     shown: str
+    """Where dplda shows what is about it."""
+    facts: Sequence[str] = ()
+    """The names of the facts of a run that are about it."""
     asks: Sequence[str] = ()
+    """The names of the questions that it asks the deployer."""
     judge: Callable[[Facts], tuple[State, str]] | None = None
+    """Decides whether a run meets the point; without it, only the deployer can say."""
 
     def state(self, facts: Facts, answers: Answers) -> tuple[State, str]:
-        """The state of the point, and why."""
+        """Return the state of the point, and why."""
         state, why = (State.OPEN, "") if self.judge is None else self.judge(facts)
         answered = self.asks and not answers.missing(self.asks)
         return (State.ANSWERED if state == State.OPEN and answered else state), why
@@ -103,101 +103,90 @@ def _budget(facts: Facts) -> tuple[State, str]:
     return State.NOT_MET, "No total that was fixed before the first run holds for all runs under this name."
 
 
-def _others(facts: Facts) -> tuple[State, str]:
-    return State.OPEN, "What dplda did not release is not covered by any of its numbers."
-
-
 POINTS = (
     Point(
         2,
         "Privacy parameter epsilon",
         "Epsilon is small, and its choice is justified; large values may protect nobody.",
-        ("strength", "total"),
-        "report: summary, and How sure an attacker may become; `dplda runs show`; docs/choosing-epsilon.md",
-        ("epsilon_choice",),
-        _epsilon,
+        facts=("strength", "total"),
+        shown="report: summary, and How sure an attacker may become; `dplda runs show`; docs/choosing-epsilon.md",
+        asks=("epsilon_choice",),
+        judge=_epsilon,
     ),
     Point(
         2,
         "Privacy parameter delta",
         "Delta is far below one over the number of people, best below its square, so that no complete failure is to be "
         "expected.",
-        (),
-        "report: Privacy; docs/privacy.md, section 4",
-        (),
-        _delta,
+        shown="report: Privacy; docs/privacy.md, section 4",
+        judge=_delta,
     ),
     Point(
         2,
         "Variants of differential privacy",
         "All parameters of the original variant are reported, so that others can convert them.",
-        ("composition",),
-        "report: What auditors ask; `dplda runs show --json` lists every event",
-        (),
-        _met("Rho, mu, epsilon, delta and every event are reported."),
+        facts=("composition",),
+        shown="report: What auditors ask; `dplda runs show --json` lists every event",
+        judge=_met("Rho, mu, epsilon, delta and every event are reported."),
     ),
     Point(
         2,
         "Unit of privacy",
         "The unit is a person with all contributions unless there are reasons; smaller units may protect nobody.",
-        ("protected",),
-        "report: summary, and What is covered; docs/people.md",
-        ("collection", "epsilon_choice"),
-        _unit,
+        facts=("protected",),
+        shown="report: summary, and What is covered; docs/people.md",
+        asks=("collection", "epsilon_choice"),
+        judge=_unit,
     ),
     Point(
         2,
         "Bounded or unbounded neighbours",
         "It is said whether neighbours differ by one unit added or replaced; the first also protects their number.",
-        ("neighbours", "domain"),
-        "report: How sure an attacker may become; docs/privacy.md, section 0",
-        (),
-        _neighbours,
+        facts=("neighbours", "domain"),
+        shown="report: How sure an attacker may become; docs/privacy.md, section 0",
+        judge=_neighbours,
     ),
     Point(
         2,
         "Composition and budget",
         "There is an upper bound on the loss of all analyses of the data together.",
-        ("total", "duration"),
-        "report: summary; `dplda budget show`; docs/ledger.md",
-        ("later_runs",),
-        _budget,
+        facts=("total", "duration"),
+        shown="report: summary; `dplda budget show`; docs/ledger.md",
+        asks=("later_runs",),
+        judge=_budget,
     ),
     Point(
         2,
         "Comparing guarantees",
         "Guarantees are compared at the same unit, delta and variant only.",
-        ("against",),
-        "report: What auditors ask; docs/choosing-epsilon.md",
-        (),
-        _met("Unit, neighbours, epsilon, delta and rho are told together."),
+        facts=("against",),
+        shown="report: What auditors ask; docs/choosing-epsilon.md",
+        judge=_met("Unit, neighbours, epsilon, delta and rho are told together."),
     ),
     Point(
         2,
         "Mixing with other releases",
         "Other releases about the same people, private or not, are taken into account.",
-        ("others",),
-        "report: What is covered; `dplda runs`; docs/threat-model.md",
-        ("other_releases",),
-        _others,
+        facts=("others",),
+        shown="report: What is covered; `dplda runs`; docs/threat-model.md",
+        asks=("other_releases",),
+        judge=lambda facts: (State.OPEN, "What dplda did not release is not covered by any of its numbers."),
     ),
     Point(
         2,
         "Auditing and empirical measures",
         "Attacks and audits supplement proofs and do not replace them.",
-        ("verify",),
-        "docs/audit.md, docs/privacy.md",
-        (),
-        _met("Mechanisms are proved, and attacked besides; an audit can refute a claim and never prove it."),
+        facts=("verify",),
+        shown="docs/audit.md, docs/privacy.md",
+        judge=_met("Mechanisms are proved, and attacked besides; an audit can refute a claim and never prove it."),
     ),
     Point(
         3,
         "Algorithms and correctness",
         "Mechanisms and their sensitivities are stated and proved, and come from well-tested libraries.",
-        ("mechanisms", "implementation"),
-        "report: budget by stage; docs/privacy.md, sections 2 to 5; `dplda software`",
-        (),
-        _met(
+        facts=("mechanisms", "implementation"),
+        shown="report: budget by stage; docs/privacy.md, sections 2 to 5; `dplda software`",
+        judge=_met(
             "Every release is listed with its noise; noise and numerical accounting come from OpenDP and dp_accounting."
         ),
     ),
@@ -205,53 +194,52 @@ POINTS = (
         3,
         "Bounding contributions",
         "What a unit can contribute is bounded, and bounds are not read off the data.",
-        ("reading",),
-        "docs/privacy.md, sections 2 and 2.1",
-        (),
-        _met("Every contribution is bounded; a bound that depends on the documents is chosen privately and charged."),
+        facts=("reading",),
+        shown="docs/privacy.md, sections 2 and 2.1",
+        judge=_met(
+            "Every contribution is bounded; a bound that depends on the documents is chosen privately and charged."
+        ),
     ),
     Point(
         3,
         "Utility and accuracy",
         "The error is measured, and is acceptable for the use.",
-        (),
-        "report: verdicts of topics, signal over noise; `dplda tabulate` for intervals; `dplda evaluate`; `dplda plan`",
-        ("accuracy",),
+        shown="report: verdicts of topics, signal over noise; `dplda tabulate` for intervals; `dplda evaluate`; "
+        "`dplda plan`",
+        asks=("accuracy",),
     ),
     Point(
         3,
         "Systemic bias",
         "Noise harms small groups more than large ones; readers know, and it is acceptable.",
-        ("rare",),
-        "report: summary; docs/how-much-text.md",
-        ("small_groups",),
+        facts=("rare",),
+        shown="report: summary; docs/how-much-text.md",
+        asks=("small_groups",),
     ),
     Point(
         3,
         "Human bias",
         "Readers know how to read noisy numbers.",
-        (),
-        "report: verdicts and explanations beside each picture; docs/reading-a-report.md",
-        (),
-        _met("Each topic says how sure it is, shares have intervals where a table has them, and no count is negative."),
+        shown="report: verdicts and explanations beside each picture; docs/reading-a-report.md",
+        judge=_met(
+            "Each topic says how sure it is, shares have intervals where a table has them, and no count is negative."
+        ),
     ),
     Point(
         3,
         "Statistical bias",
         "Post-processing that biases numbers is named.",
-        ("post_processing",),
-        "report: What auditors ask",
-        (),
-        _met("Named below."),
+        facts=("post_processing",),
+        shown="report: What auditors ask",
+        judge=_met("Named below."),
     ),
     Point(
         3,
         "Machine learning",
         "A model that is learned privately memorises no record; public data may help and are named.",
-        ("chosen",),
-        "report: What is covered; docs/privacy.md, sections 3 and 9.9; docs/audit.md",
-        (),
-        _met(
+        facts=("chosen",),
+        shown="report: What is covered; docs/privacy.md, sections 3 and 9.9; docs/audit.md",
+        judge=_met(
             "All releases of the training are charged; what was given as public is named among what is not protected."
         ),
     ),
@@ -259,68 +247,62 @@ POINTS = (
         3,
         "Unstructured data",
         "In text it is hard to say whose data a document holds; the unit must still be meaningful.",
-        ("unprotected",),
-        "report: What is covered; docs/people.md",
-        ("data_subjects",),
+        facts=("unprotected",),
+        shown="report: What is covered; docs/people.md",
+        asks=("data_subjects",),
     ),
     Point(
         4,
         "Query model",
         "Queries are fixed beforehand, or a budget guards an interactive system.",
-        ("data",),
-        "`dplda fit --dry-run`; docs/ledger.md",
-        (),
-        _met("Releases are planned before the data are read; readers receive files and cannot query."),
+        facts=("data",),
+        shown="`dplda fit --dry-run`; docs/ledger.md",
+        judge=_met("Releases are planned before the data are read; readers receive files and cannot query."),
     ),
     Point(
         4,
         "Trust model",
         "It is said who must be trusted, and it fits the real world.",
-        ("trust", "actors"),
-        "report: What auditors ask; docs/threat-model.md",
-        ("trust", "audience"),
+        facts=("trust", "actors"),
+        shown="report: What auditors ask; docs/threat-model.md",
+        asks=("trust", "audience"),
     ),
     Point(
         4,
         "Side channels: floating-point numbers",
         "Noise and sums do not leak through the rounding of floating-point numbers.",
-        (),
-        "docs/privacy.md, section 5",
-        (),
-        _met("Sums are exact integers, and noise is drawn from exact discrete distributions."),
+        shown="docs/privacy.md, section 5",
+        judge=_met("Sums are exact integers, and noise is drawn from exact discrete distributions."),
     ),
     Point(
         4,
         "Side channels: time, errors, backend",
         "Times, error messages and the machine below leak nothing to those who are not trusted.",
-        ("side_channels",),
-        "docs/privacy.md, section 9.6; docs/threat-model.md",
-        (),
-        _met("Only the curator can see them."),
+        facts=("side_channels",),
+        shown="docs/privacy.md, section 9.6; docs/threat-model.md",
+        judge=_met("Only the curator can see them."),
     ),
     Point(
         4,
         "Tuning of hyperparameters",
         "Settings were chosen without the data, or within the budget.",
-        ("tuning",),
-        "report: What auditors ask; `dplda runs`",
-        ("preparation", "settings_choice"),
+        facts=("tuning",),
+        shown="report: What auditors ask; `dplda runs`",
+        asks=("preparation", "settings_choice"),
     ),
     Point(
         4,
         "Data security and access control",
         "Raw data are secured: a breach of them undoes any guarantee.",
-        (),
-        "docs/threat-model.md, local files",
-        ("raw_data",),
+        shown="docs/threat-model.md, local files",
+        asks=("raw_data",),
     ),
     Point(
         4,
         "Data collection exposure",
         "No more is collected and kept than the purpose needs.",
-        (),
-        "nowhere: dplda reads what exists",
-        ("purpose", "necessity", "retention"),
+        shown="nowhere: dplda reads what exists",
+        asks=("purpose", "necessity", "retention"),
     ),
 )
 SECTIONS = {
@@ -331,12 +313,12 @@ SECTIONS = {
 ASKED = tuple(dict.fromkeys(name for point in POINTS for name in point.asks))
 
 
-def judged(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
-    """Each point with its state and the reason for this state."""
+def judge_points(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
+    """List each point with its state and the reason for this state."""
     return [(point, *point.state(facts, answers)) for point in POINTS]
 
 
 def counts(points: Sequence[tuple[Point, State, str]]) -> dict[str, int]:
-    """The number of points in each state that occurs."""
+    """Count the points in each state that occurs."""
     states = [state for _, state, _ in points]
     return {str(state): states.count(state) for state in State if state in states}

@@ -1,4 +1,4 @@
-"""Papers about one private run for those who must approve it, from its facts and the deployer's answers."""
+"""Forms about one private run for those who must approve it, from its facts and the deployer's answers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ _ASSESSED = (  # in the order of the assessment
 
 
 @dataclass(frozen=True)
-class Paper:
-    """A kind of paper: the questions that it asks the deployer, and the function that writes it."""
+class Form:
+    """A kind of form."""
 
     asks: Sequence[str]
+    """The names of the questions that it asks the deployer."""
     make: Callable[[Facts, Answers, str], str]
+    """Writes the form, given its title."""
 
 
-def write_paper(
+def write_form(
     kind: str, model: TopicModel, together: AllRuns | None = None, answers: Answers | None = None, title: str = ""
 ) -> tuple[str, list[Question]]:
-    """The text of a paper of this `kind` about `model`, and the questions that its deployer has not answered yet.
+    """Write a form of this `kind` about `model`; also return the questions that its deployer has not answered yet.
 
-    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). A paper contains released numbers,
+    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). A form contains released numbers,
     public settings and answers only. Raises `InputError` for a run without a privacy guarantee.
     """
     if not model.privacy.sound:
@@ -47,12 +49,12 @@ def write_paper(
             f"run {model.facts.run or 'without a name'} has no privacy guarantee, which such a paper would "
             "claim. Give a private run; `dplda runs` lists which runs are private."
         )
-    paper, given = PAPERS[kind], answers or Answers()
-    return paper.make(Facts(model, together), given, title), given.missing(paper.asks)
+    form, given = FORMS[kind], answers or Answers()
+    return form.make(Facts(model, together), given, title), given.missing(form.asks)
 
 
 def _checklist(facts: Facts, answers: Answers, title: str) -> str:
-    points = checklist.judged(facts, answers)
+    points = checklist.judge_points(facts, answers)
     more = {"points": points, "counts": checklist.counts(points), "sections": checklist.SECTIONS}
     return _markdown("checklist", facts, answers, title, checklist.ASKED, **more)
 
@@ -62,7 +64,7 @@ def _assessment(facts: Facts, answers: Answers, title: str) -> str:
 
 
 def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: Sequence[str], **more: Any) -> str:
-    """A paper as Markdown that is readable as it is: no HTML, one empty line between paragraphs."""
+    """Write a form as Markdown that is readable as it is: no HTML, one empty line between paragraphs."""
     environment = Environment(
         loader=PackageLoader("dplda.report"),
         undefined=StrictUndefined,
@@ -82,8 +84,8 @@ def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: S
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-PAPERS = {
-    "registry": Paper(deployments_registry.ASKED, deployments_registry.registry_entry),
-    "checklist": Paper(checklist.ASKED, _checklist),
-    "assessment": Paper(_ASSESSED, _assessment),
+FORMS = {
+    "registry": Form(deployments_registry.ASKED, deployments_registry.registry_entry),
+    "checklist": Form(checklist.ASKED, _checklist),
+    "assessment": Form(_ASSESSED, _assessment),
 }

@@ -28,27 +28,11 @@ Draft: these answers are missing. Write them into a YAML file, and give it with 
 
 
 def registry_entry(facts: Facts, answers: Answers, title: str = "") -> str:
-    """The entry of a private run as YAML; its status is Draft while answers are missing, else Pending."""
+    """Write the entry of a private run as YAML; its status is Draft while answers are missing, else Pending."""
     missing = answers.missing(ASKED)
     status = "Draft" if missing else "Pending"
-    basic = _basic(facts, answers, without_markup(shown(title) or f"Topics of {facts.dataset}"))
-    entry = {
-        "url_slug": _slug(basic),
-        "status": status,
-        "tier": 3,
-        "deployment": {
-            "basic": basic,
-            "dp_variant": _variant(facts),
-            "privacy_loss": _privacy_loss(facts),
-            "deployment_model": _model(facts, answers),
-            "accounting": {
-                "post_processing": _list(facts["post_processing"]),
-                "composition": _paragraphs(*facts["composition"]),
-            },
-            "implementation": _implementation(facts, answers),
-            "administrative": _administrative(facts, answers),
-        },
-    }
+    deployment = _deployment(facts, answers, without_markup(shown(title) or f"Topics of {facts.dataset}"))
+    entry = {"url_slug": _slug(deployment["basic"]), "status": status, "tier": 3, "deployment": deployment}
     head = _HEAD.format(run=facts.run)
     if missing:
         head += _OPEN + "\n".join(question.line for question in missing)
@@ -56,7 +40,8 @@ def registry_entry(facts: Facts, answers: Answers, title: str = "") -> str:
     return "\n".join([first, *(f"# {line}" for line in head.splitlines()), rest])
 
 
-def _basic(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
+def _deployment(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
+    quoted = facts.quoted
     basic = {
         "name": name,
         "data_curators": answers.given.get("curators", [answers.text("curators")]),
@@ -71,84 +56,75 @@ def _basic(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
     }
     if sector := answers.given.get("sector"):
         basic["data_product_sector"] = sector
-    return basic
-
-
-def _variant(facts: Facts) -> dict[str, str]:
     return {
-        "variant_name": "Approximate DP",
-        "data_domain": _paragraphs(*facts["domain"]),
-        "unprotected_quantities": _paragraphs(
-            "dplda releases no number that was taken from the documents without noise. Outside the guarantee are:",
-            _list(facts["unprotected"]),
-        ),
-    }
-
-
-def _privacy_loss(facts: Facts) -> dict[str, Any]:
-    quoted = facts.quoted
-    return {
-        "privacy_unit": facts.unit.one,
-        "privacy_unit_details": _paragraphs(*facts["protected"], *facts["neighbours"]),
-        "privacy_parameters": {
-            "epsilon": float(at_least(quoted.epsilon)),
-            "delta": quoted.delta,
-            "rho": float(at_least(quoted.rho)),
+        "basic": basic,
+        "dp_variant": {
+            "variant_name": "Approximate DP",
+            "data_domain": _paragraphs(*facts["domain"]),
+            "unprotected_quantities": _paragraphs(
+                "dplda releases no number that was taken from the documents without noise. Outside the guarantee are:",
+                _list(facts["unprotected"]),
+            ),
         },
-        "privacy_parameters_details": _paragraphs(
-            f"The parameters are those of {quoted.covers}; epsilon and rho are rounded upwards.",
-            *facts["strength"],
-            *facts["total"],
-        ),
-    }
-
-
-def _model(facts: Facts, answers: Answers) -> dict[str, str]:
-    return {
-        "model_name": "Central",
-        "model_name_details": _paragraphs(*facts["trust"]),
-        "actors": _paragraphs(*facts["actors"], answers.text("audience"), answers.text("trust")),
-        "release_type": "Many releases" if facts.many_releases else "One release",
-        "release_type_details": _paragraphs(
-            *facts["others"], *facts["duration"], answers.text("other_releases"), answers.text("later_runs")
-        ),
-        "data_source_type": "Dynamic" if facts.series else "Static",
-        "data_source_type_details": _paragraphs(*facts["data"]),
-        "access_type": "Non-interactive",
-        "access_type_details": _paragraphs(
-            "Readers receive files and cannot query the documents. The curator may make more runs within the total.",
-            *facts["against"],
-        ),
-    }
-
-
-def _implementation(facts: Facts, answers: Answers) -> dict[str, str]:
-    return {
-        "preprocessing_and_hyperparameter_tuning": _paragraphs(
-            answers.text("collection"),
-            answers.text("preparation"),
-            *facts["reading"],
-            *facts["chosen"],
-            *facts["tuning"],
-        ),
-        "mechanisms": _paragraphs(
-            _list(facts["mechanisms"]),
-            *facts["implementation"],
-            *facts["side_channels"],
-            *facts["made_by"],
-            answers.text("raw_data"),
-        ),
-        "justification": _paragraphs(
-            answers.text("epsilon_choice"), answers.text("settings_choice"), *facts["rare"], *facts["verify"]
-        ),
-    }
-
-
-def _administrative(facts: Facts, answers: Answers) -> dict[str, Any]:
-    return {
-        "sources": answers.text("sources"),
-        "notes": f"Written from run {facts.run} by `dplda report {facts.run} --registry FILE`.",
-        "registry_authors": answers.given.get("authors", [answers.text("authors")]),
+        "privacy_loss": {
+            "privacy_unit": facts.unit.one,
+            "privacy_unit_details": _paragraphs(*facts["protected"], *facts["neighbours"]),
+            "privacy_parameters": {
+                "epsilon": float(at_least(quoted.epsilon)),
+                "delta": quoted.delta,
+                "rho": float(at_least(quoted.rho)),
+            },
+            "privacy_parameters_details": _paragraphs(
+                f"The parameters are those of {quoted.covers}; epsilon and rho are rounded upwards.",
+                *facts["strength"],
+                *facts["total"],
+            ),
+        },
+        "deployment_model": {
+            "model_name": "Central",
+            "model_name_details": _paragraphs(*facts["trust"]),
+            "actors": _paragraphs(*facts["actors"], answers.text("audience"), answers.text("trust")),
+            "release_type": "Many releases" if facts.many_releases else "One release",
+            "release_type_details": _paragraphs(
+                *facts["others"], *facts["duration"], answers.text("other_releases"), answers.text("later_runs")
+            ),
+            "data_source_type": "Dynamic" if facts.series else "Static",
+            "data_source_type_details": _paragraphs(*facts["data"]),
+            "access_type": "Non-interactive",
+            "access_type_details": _paragraphs(
+                "Readers receive files and cannot query the documents. The curator may make more runs within the "
+                "total.",
+                *facts["against"],
+            ),
+        },
+        "accounting": {
+            "post_processing": _list(facts["post_processing"]),
+            "composition": _paragraphs(*facts["composition"]),
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": _paragraphs(
+                answers.text("collection"),
+                answers.text("preparation"),
+                *facts["reading"],
+                *facts["chosen"],
+                *facts["tuning"],
+            ),
+            "mechanisms": _paragraphs(
+                _list(facts["mechanisms"]),
+                *facts["implementation"],
+                *facts["side_channels"],
+                *facts["made_by"],
+                answers.text("raw_data"),
+            ),
+            "justification": _paragraphs(
+                answers.text("epsilon_choice"), answers.text("settings_choice"), *facts["rare"], *facts["verify"]
+            ),
+        },
+        "administrative": {
+            "sources": answers.text("sources"),
+            "notes": f"Written from run {facts.run} by `dplda report {facts.run} --registry FILE`.",
+            "registry_authors": answers.given.get("authors", [answers.text("authors")]),
+        },
     }
 
 
@@ -161,13 +137,13 @@ def _list(sentences: Iterable[str]) -> str:
 
 
 def _slug(basic: dict[str, Any]) -> str:
-    """The identifier of the entry in the registry, computed as by the registry's script update_slug.py."""
+    """Compute the entry's identifier in the registry as the registry's script update_slug.py does."""
     parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
     return "-".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 
 
 def _yaml(entry: dict[str, Any]) -> str:
-    """`entry` without HTML, with texts of several lines as literal blocks, as the registry asks for."""
+    """Write `entry` without HTML, with texts of several lines as literal blocks, as the registry asks for."""
     import yaml  # slow to import
 
     class Dumper(yaml.SafeDumper):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.audit.bounds import Claim, Shown, show
+from dplda.audit.bounds import Claim, LowerBounds, lower_bounds
 from dplda.base.errors import InputError
 from dplda.base.progress import Progress
 from dplda.budget.accountant import cost, run_epsilon
@@ -39,15 +39,15 @@ class NoNoise:
     private = False
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """Zeros."""
+        """Return zeros."""
         return np.zeros(size, np.int64)
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
-        """All values."""
+        """Return all values."""
         return dict(values)
 
     def coins(self, share: float, size: int) -> np.ndarray:
-        """All true."""
+        """Return all true."""
         return np.ones(size, bool)
 
 
@@ -124,13 +124,13 @@ class Attacker:
         return self._weigh_value(seen, less, more)
 
     def _once(self, query: str) -> tuple[Any, Any]:
-        """The exact results of both corpora for a query without parameters, computed once."""
+        """Return the exact results of both corpora for a query without parameters, computed once."""
         if query not in self._known:
             self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
         return self._known[query]
 
     def _exact(self, stages: Sequence[str], contribution: Contribution, clip: float) -> tuple[Release, Release]:
-        """The exact releases of both corpora, cached in case the next query that spends `stages` is the same."""
+        """Return the exact releases of both corpora, cached in case the next query that spends `stages` is the same."""
         known = self._sums.get(tuple(stages))
         if known is None or known[0] is not contribution or known[1] != clip:
             less, more = (gate.release_jointly(stages, contribution, clip) for gate in (self._less, self._more))
@@ -177,15 +177,15 @@ class Attacker:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Neighbouring corpora over public `words`: `base`, (n_documents, n_words), with the document `less` or `more`.
-
-    If `less` is None, one corpus is `base` alone.
-    """
+    """Two neighbouring corpora over public words, which differ in one document."""
 
     words: tuple[str, ...]
     base: np.ndarray
+    """The documents that both corpora hold, (n_documents, n_words)."""
     more: np.ndarray
+    """The further document of one corpus, (n_words,)."""
     less: np.ndarray | None = None
+    """The further document of the other corpus; None if it holds `base` alone."""
 
     @property
     def adjacency(self) -> str:
@@ -193,12 +193,13 @@ class Neighbours:
         return "add-remove" if self.less is None else "replace"
 
     def corpora(self) -> tuple[Corpus, Corpus]:
-        """The corpus with `less`, and the one with `more`."""
+        """Make the corpus with `less`, and the one with `more`."""
         less = self.base if self.less is None else np.vstack([self.base, self.less])
-        return self._corpus(less), self._corpus(np.vstack([self.base, self.more]))
-
-    def _corpus(self, counts: np.ndarray) -> Corpus:
-        return Corpus.from_counts(counts, self.words, public_vocabulary=True)
+        more = np.vstack([self.base, self.more])
+        return (
+            Corpus.from_counts(less, self.words, public_vocabulary=True),
+            Corpus.from_counts(more, self.words, public_vocabulary=True),
+        )
 
 
 @contextmanager
@@ -215,25 +216,21 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _charge_nothing(event: Event) -> None:
-    """Charge nothing: synthetic corpora have no budget."""
-
-
 @dataclass(frozen=True)
 class Game:
-    """The audit of `name`: `play` makes one run of the plan `events` on one of two neighbouring corpora.
-
-    `events` were planned for (`epsilon`, `delta`). If `public`, the words are public, and the game begins after
-    `use_words`.
-    """
+    """The audit of one plan: a run can be played on either of two neighbouring corpora."""
 
     name: str
     events: tuple[Event, ...]
+    """The plan of one run."""
     epsilon: float
+    """What the events were planned for, at `delta`."""
     delta: float
     neighbours: Neighbours
-    play: Callable[[Any], object]  # takes the gate, or an object that forwards to it, and returns what the run released
+    play: Callable[[Any], object]
+    """Makes one run: takes the gate, or an object that forwards to it, and returns what the run released."""
     public: bool = True
+    """Whether the words are public; the game then begins after `use_words`."""
 
     @property
     def claim(self) -> Claim:
@@ -242,15 +239,20 @@ class Game:
         return Claim(run_epsilon(self.events, self.delta), self.delta, float(np.sqrt(spent.mu_squared)), spent.delta)
 
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
-        """The log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
+        """Return the log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
         with one_core():
-            less, more = (self._runs(index, runs, noise, progress) for index in range(2))
+            less, more = (self._evidence_on(index, runs, noise, progress) for index in range(2))
         return less, more
 
-    def _runs(self, index: int, runs: int, noise: Noise, progress: Progress) -> np.ndarray:
+    def _evidence_on(self, index: int, runs: int, noise: Noise, progress: Progress) -> np.ndarray:
+        # Plans hold each event twice per run, because `Attacker.decompose` queries the gate of `less` twice.
+        sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
+        gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
+        attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
+        if self.public:
+            attacker.use_words(self.neighbours.words)
         evidence = np.empty(runs)
-        attacker = self._attacker(index, runs, noise)
         for run in range(runs):
             attacker.evidence = 0.0
             self.play(attacker)
@@ -258,35 +260,22 @@ class Game:
             progress.advance()
         return evidence
 
-    def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
-        """An attacker for `runs` runs on corpus `index` (0: `less`, 1: `more`).
-
-        The plans of its gates hold each event twice per run, because `Attacker.decompose` queries the gate of `less`
-        twice.
-        """
-        sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
-        gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
-        attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
-        if self.public:
-            attacker.use_words(self.neighbours.words)
-        return attacker
-
     def curator(
         self,
         index: int,
         noise: Noise,
         copies: int = 1,
         kind: Callable[..., Curator] = Curator,
-        charge: Callable[[Event], None] = _charge_nothing,
+        charge: Callable[[Event], None] = lambda event: None,  # synthetic corpora have no budget
     ) -> Curator:
-        """A curator of `kind` over corpus `index` (0: `less`, 1: `more`), with the plan of `copies` runs."""
+        """Make a curator of `kind` over corpus `index` (0: `less`, 1: `more`), with the plan of `copies` runs."""
         corpus = self.neighbours.corpora()[index]
         passes = LocalPasses(corpus.open())
         return kind(passes, copies * self.events, charge, noise, adjacency=self.neighbours.adjacency)
 
 
 def noise_of(seed: int | None) -> Noise:
-    """Exact noise, as in private runs, or simulated noise from `seed`."""
+    """Return exact noise, as in private runs, or simulated noise from `seed`."""
     if seed is not None and seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}.")
     return ExactNoise() if seed is None else SimulatedNoise(seed)
@@ -294,12 +283,12 @@ def noise_of(seed: int | None) -> Noise:
 
 @dataclass(frozen=True)
 class Finding:
-    """The claim of the game `name`, and the lower bounds found by `runs` runs on each corpus."""
+    """The claim of a game, and the lower bounds that its runs show."""
 
     name: str
-    runs: int
+    runs: int  # on each corpus
     claim: Claim
-    shown: Shown
+    shown: LowerBounds
 
     @property
     def refuted(self) -> bool:
@@ -324,4 +313,4 @@ def play(
     for game, runs in games:
         claim = game.claim
         less, more = game.evidence(runs, noise, progress)
-        yield Finding(game.name, runs, claim, show(less, more, claim, (1 - confidence) / len(games)))
+        yield Finding(game.name, runs, claim, lower_bounds(less, more, claim, (1 - confidence) / len(games)))

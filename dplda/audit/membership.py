@@ -3,15 +3,13 @@
 The test statistic is from Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
 maximised over its topic mixture. The scores are the likelihood ratios of Carlini et al. (2022). For each document, the
 statistic under the attacked model is compared with the statistics under shadow models that were trained with the
-document (`inside`) and without it.
-
-
-Chart of the membership attack: the share of members found by the rate of false alarms, and the allowed maximum.
+document (`inside`) and without it. A chart shows the share of members found at each rate of false alarms, and the
+largest share that the guarantee allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +39,14 @@ _LEAST_PART = 0.1
 _LEAST_STD = 1e-3  # nats, of the normal distributions
 _LEAST_MODELS = 2  # from which a normal distribution is fitted
 _CHUNK = 1024  # documents in one task of the thread pool
+_LEAST = 1e-4  # rate of false alarms at which curves begin
+_RATES = np.geomspace(_LEAST, 1.0, 121)
+_TICKS = {1e-4: "0.01 %", 1e-3: "0.1 %", 1e-2: "1 %", 1e-1: "10 %", 1.0: "100 %"}
+_HEIGHT = 400  # CSS pixels
 
 
 def log_likelihoods(counts: sparse.csr_matrix, topics: np.ndarray) -> np.ndarray:
-    """The log-likelihood (nats) of each row of `counts` (n_documents, n_words), maximised over mixtures of `topics`.
+    """Maximise the log-likelihood (nats) of each row of `counts` (n_documents, n_words) over mixtures of `topics`.
 
     `topics` are (n_topics, n_words); the answer is (n_documents,).
     """
@@ -60,7 +62,7 @@ def log_likelihoods(counts: sparse.csr_matrix, topics: np.ndarray) -> np.ndarray
 
 
 def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
-    """The offline and online scores of each model and target, larger for members; all arrays are (models, targets).
+    """Return offline and online scores of each model and target, larger for members; arrays are (models, targets).
 
     `said` is the statistic, and `inside` says which targets each model was trained on. The score of a model uses the
     other models as shadow models. One normal distribution is fitted to the statistics of a target under the shadow
@@ -79,7 +81,7 @@ def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _of_other_models(said: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of `said` over the `chosen` other models, for each model; NaN if too few are left."""
+    """Return mean and standard deviation of `said` over the `chosen` other models; NaN if too few are left."""
     kept = said * chosen
     count = chosen.sum(axis=0) - chosen.astype(np.float64)
     count[count < _LEAST_MODELS] = np.nan
@@ -92,8 +94,8 @@ def _known(usable: np.ndarray, score: np.ndarray) -> np.ndarray:
     return np.where(usable & ~np.isnan(score), score, -np.inf)
 
 
-def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of members found and of others falsely accused, at each rate `allowed` of false alarms, (n,) each.
+def detect(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count members found and others falsely accused, at each rate `allowed` of false alarms, (n,) each.
 
     The threshold is the lowest that accuses at most this share of the others. Targets with equal scores are accused
     together or not at all.
@@ -106,7 +108,7 @@ def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tup
 
 
 def interval(successes: int, trials: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
-    """The interval of Clopper and Pearson (1934) for a probability."""
+    """Return the interval of Clopper and Pearson (1934) for a probability."""
     level = (1 - confidence) / 2
     counted = np.array([trials - successes, successes])
     missed, found = upper_limit(counted, trials, level)
@@ -115,23 +117,22 @@ def interval(successes: int, trials: int, confidence: float = _CONFIDENCE) -> tu
 
 @dataclass(frozen=True)
 class Detection:
-    """Result of an attack at one rate of false alarms.
-
-    `found` is the share of the `members` (pairs of a model and a document that it was trained on) that are found at a
-    rate of at most `false_alarms`; `low` and `high` are its interval of Clopper and Pearson. No attack can find a
-    larger share than `gaussian`, by the noise of the plan, nor than `definition`, by epsilon and delta alone; both are
-    None if the system is not private. `exceeded` says whether `low` is above the smaller of these limits at the upper
-    confidence limit of the rate of false alarms that was counted.
-    """
+    """The result of an attack at one rate of false alarms."""
 
     false_alarms: float
     found: float
+    """The share of the members that are found at a rate of at most `false_alarms`."""
     low: float
+    """The lower end of the interval of Clopper and Pearson of `found`."""
     high: float
     members: int
+    """The number of pairs of a model and a document that it was trained on."""
     gaussian: float | None
+    """No attack can find a larger share, by the noise of the plan; None if the system is not private."""
     definition: float | None
+    """No attack can find a larger share, by epsilon and delta alone; None if the system is not private."""
     exceeded: bool
+    """Whether `low` is above the smaller limit at the upper confidence limit of the counted rate of false alarms."""
 
     @property
     def limit(self) -> float | None:
@@ -144,7 +145,7 @@ class Detection:
 
 
 def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
-    """What `scores` find at the rate `allowed` of false alarms, with the limits that `statement` implies.
+    """Return what `scores` find at the rate `allowed` of false alarms, with the limits that `statement` implies.
 
     `statement` is None without privacy. Raises `InputError` if all pairs of a model and a target are members, or if no
     pair is a member.
@@ -152,7 +153,7 @@ def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement:
     members = int(inside.sum())
     if not 0 < members < inside.size:
         raise InputError("these targets are members in all models, or in none. Use more models or more canaries.")
-    found, accused = (int(counted[0]) for counted in detected(scores, inside, np.array([allowed])))
+    found, accused = (int(counted[0]) for counted in detect(scores, inside, np.array([allowed])))
     low, high = interval(found, members)
     gaussian, definition = (None, None) if statement is None else limits(np.array(allowed), statement)
     surely = interval(accused, int((~inside).sum()))[1]
@@ -171,18 +172,19 @@ def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the `ratio` (offline or online) finds in one system among `targets`, documents or canaries.
-
-    `scores` and `inside` are (models, targets); `inside` says which targets are members. `statement` is the guarantee
-    of the system, None without privacy.
-    """
+    """What one score finds in one system."""
 
     system: str
     targets: str
+    """`DOCUMENTS` or `CANARIES`."""
     ratio: str
+    """`OFFLINE` or `ONLINE`."""
     scores: np.ndarray
+    """(models, targets)."""
     inside: np.ndarray
+    """Which targets are members, (models, targets)."""
     statement: PrivacyStatement | None
+    """The guarantee of the system; None without privacy."""
     detections: tuple[Detection, ...]
 
     @property
@@ -199,7 +201,7 @@ class Outcome:
 def outcomes(
     system: str, said: np.ndarray, inside: np.ndarray, canaries: int, statement: PrivacyStatement | None
 ) -> list[Outcome]:
-    """Outcomes of both scores, for documents and for the last `canaries` targets; arrays are (models, targets)."""
+    """Return outcomes of both scores, for documents and the last `canaries` targets; arrays are (models, targets)."""
     first = said.shape[1] - canaries
     kinds = {DOCUMENTS: slice(first)} | ({CANARIES: slice(first, None)} if canaries else {})
     found = []
@@ -212,21 +214,15 @@ def outcomes(
 
 
 def limits(false_alarms: np.ndarray, statement: PrivacyStatement) -> tuple[np.ndarray, np.ndarray]:
-    """The largest detection rates at `false_alarms`: by the trade-off curve of the noise, and by (epsilon, delta)."""
+    """Return the largest detection rates at `false_alarms` by the curve of the noise, and by (epsilon, delta)."""
     return gaussian_curve(false_alarms, statement), epsilon_curve(false_alarms, statement)
 
 
-_LEAST = 1e-4  # rate of false alarms at which curves begin
-_RATES = np.geomspace(_LEAST, 1.0, 121)
-_TICKS = {1e-4: "0.01 %", 1e-3: "0.1 %", 1e-2: "1 %", 1e-1: "10 %", 1.0: "100 %"}
-_HEIGHT = 400  # CSS pixels
-
-
 def attack_chart(outcomes: Sequence[Outcome]) -> Chart:
-    """A chart with panels for documents and for canaries: a curve for each system, and its limit as a dotted line.
+    """Draw a chart with panels for documents and for canaries: a curve for each system, and its limit as a dotted line.
 
     A system's curve shows the score, offline or online, that finds more members at the largest rate of false alarms in
-    `Outcome.detections`. `dplda.audit.membership` explains systems, targets and scores.
+    `Outcome.detections`.
     """
     best: dict[str, dict[str, Outcome]] = {}
     for outcome in outcomes:
@@ -234,31 +230,24 @@ def attack_chart(outcomes: Sequence[Outcome]) -> Chart:
         other = systems.setdefault(outcome.system, outcome)
         if outcome.detections[-1].found > other.detections[-1].found:
             systems[outcome.system] = outcome
-    panels = {kind: list(systems.values()) for kind, systems in best.items()}
-    return Chart(_drawing(panels), _HEIGHT, panels=len(panels))
 
-
-def _drawing(panels: Mapping[str, Sequence[Outcome]]) -> Callable[[Sequence[Axes]], None]:
     def draw(axes: Sequence[Axes]) -> None:
-        for panel, (title, curves) in zip(axes, panels.items(), strict=True):
+        for panel, (title, systems) in zip(axes, best.items(), strict=True):
             panel.set_title(title, loc="left")
             for which in ("x", "y"):
                 log_axis(panel, which, list(_TICKS), list(_TICKS.values()))
             panel.set(xlim=(_LEAST, 1), ylim=(_LEAST, 1.1), xlabel="false alarms")
             panel.plot(_RATES, _RATES, color=SOFT, linewidth=1, linestyle="--", label="guessing")
-            if any(curve.statement for curve in curves):
+            if any(curve.statement for curve in systems.values()):
                 panel.plot([], [], color=SOFT, linewidth=1.4, linestyle=":", label="the most that is allowed")
-            for number, curve in enumerate(curves):
-                _draw_curve(panel, curve, COLOURS[number % len(COLOURS)])
+            for number, curve in enumerate(systems.values()):
+                colour = COLOURS[number % len(COLOURS)]
+                found, accused = detect(curve.scores, curve.inside, _RATES)
+                shares = accused / (~curve.inside).sum(), found / curve.inside.sum()
+                panel.plot(*shares, color=colour, label=curve.system)
+                if curve.statement is not None:
+                    most = np.minimum(*limits(_RATES, curve.statement))
+                    panel.plot(_RATES, most, color=colour, linestyle=":", linewidth=1.4)
         axes[0].set_ylabel("members found")
 
-    return draw
-
-
-def _draw_curve(panel: Axes, curve: Outcome, colour: str) -> None:
-    found, accused = detected(curve.scores, curve.inside, _RATES)
-    shares = accused / (~curve.inside).sum(), found / curve.inside.sum()
-    panel.plot(*shares, color=colour, label=curve.system)
-    if curve.statement is not None:
-        most = np.minimum(*limits(_RATES, curve.statement))
-        panel.plot(_RATES, most, color=colour, linestyle=":", linewidth=1.4)
+    return Chart(draw, _HEIGHT, panels=len(best))

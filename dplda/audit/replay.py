@@ -48,11 +48,11 @@ class Check(StrEnum):
 
 @dataclass(frozen=True)
 class Violation:
-    """A `check` that failed in the query named `query`, with the reason."""
+    """A check that failed."""
 
     check: Check
-    query: str
-    detail: str
+    query: str  # its name
+    detail: str  # the reason
 
     def __str__(self) -> str:
         return f"{self.query}: {self.check}: {self.detail}"
@@ -88,11 +88,6 @@ class _Query:
     selected: list[_Selected] = field(default_factory=list)
     answer: Any = None
 
-    @property
-    def covered(self) -> float:
-        """The squared GDP parameter that is charged."""
-        return math.fsum(1 / (event.noise_multiplier or 0.0) ** 2 for event in self.charged)
-
 
 class _Diverged(Exception):
     """Raised when the replayed run makes other queries than the recorded one, so that it cannot continue."""
@@ -112,7 +107,7 @@ class _Recorder:
         return self.queries[-1]
 
     def ask(self, name: str, answer: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """The answer of the curator to the query `name`."""
+        """Return the curator's answer to the query `name`, and record both."""
         self.queries.append(_Query(name, (arguments, named)))
         self._now.answer = answer(*arguments, **named)
         return self._now.answer
@@ -138,7 +133,7 @@ class _Recorder:
         return np.random.default_rng(self._coins.integers(2**63)).random(size) < share
 
     def add(self, values: _Integers, noise: _Integers) -> _Integers:
-        """Noisy values."""
+        """Add noise to exact values, and record both."""
         self._now.added.append(_Added(np.asarray(values), np.asarray(noise)))
         noisy: _Integers = values + noise
         return noisy
@@ -166,7 +161,7 @@ class _Replayer(_Recorder):
         self.violations.append(Violation(check, self._now.name, detail))
 
     def ask(self, name: str, answer: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """The recorded answer, after comparing the query and what the curator answers."""
+        """Return the recorded answer, after comparing the query and what the curator answers."""
         if len(self.queries) == len(self._recorded):
             raise _Diverged(f"only one of the runs goes on, with {name}")
         expected = self._recorded[len(self.queries)]
@@ -181,12 +176,12 @@ class _Replayer(_Recorder):
         return expected.answer
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """One standard deviation."""
+        """Return one standard deviation."""
         self._now.drawn.append((scale, size))
         return np.full(size, round(scale), np.int64)
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
-        """What was released in the recorded run."""
+        """Return what was released in the recorded run."""
         super().above_threshold(values, scale, threshold)
         position = len(self._now.selected) - 1
         if position >= len(self._then.selected):
@@ -194,7 +189,7 @@ class _Replayer(_Recorder):
         return dict(self._then.selected[position].kept)
 
     def add(self, values: _Integers, noise: _Integers) -> _Integers:
-        """The noisy values of the recorded run."""
+        """Return the noisy values of the recorded run."""
         super().add(values, noise)
         position = len(self._now.added) - 1
         then = self._then.added[position] if position < len(self._then.added) else None
@@ -210,12 +205,22 @@ class _Replayer(_Recorder):
             self.found(Check.CHARGE, "the charges differ")
         if (now.added or now.selected) and not now.charged:
             self.found(Check.CHARGE, "nothing is charged")
-        self._compare_noise(now, then)
+
+        amounts = [(query.drawn, [(one.scale, one.threshold) for one in query.selected]) for query in (now, then)]
+        if not _same(*amounts):
+            self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
+        if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
+            self.found(Check.NOISE, "more numbers are released than random numbers drawn")
+        if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
+            self.found(Check.NOISE, "values or noise are not integers")
+
+        covered = math.fsum(1 / (event.noise_multiplier or 0.0) ** 2 for event in now.charged)
         loss = math.fsum(map(_loss, now.added, then.added)) + math.fsum(map(_shared_loss, now.selected, then.selected))
-        if loss > now.covered * (1 + _ROUNDING):
-            excess = math.sqrt(loss / now.covered) if now.covered else math.inf
+        if loss > covered * (1 + _ROUNDING):
+            excess = math.sqrt(loss / covered) if covered else math.inf
             self.found(Check.LOSS, f"{excess:.3g} times the charged GDP parameter")
-        self.share = max(self.share, math.sqrt(loss / now.covered) if now.covered else 0.0)
+        self.share = max(self.share, math.sqrt(loss / covered) if covered else 0.0)
+
         failing = min(math.fsum(map(_leak, now.selected, then.selected)), 1.0)
         allowed = math.fsum(event.delta for event in now.charged)
         if failing > allowed * (1 + _ROUNDING):
@@ -224,33 +229,21 @@ class _Replayer(_Recorder):
                 f"keys of one corpus alone are released with probability {failing:.2g}, not {allowed:.2g}",
             )
 
-    def _compare_noise(self, now: _Query, then: _Query) -> None:
-        if not _same(_amounts(now), _amounts(then)):
-            self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
-        if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
-            self.found(Check.NOISE, "more numbers are released than random numbers drawn")
-        if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
-            self.found(Check.NOISE, "values or noise are not integers")
-
-
-def _amounts(query: _Query) -> Any:
-    return query.drawn, [(one.scale, one.threshold) for one in query.selected]
-
 
 def _loss(now: _Added, then: _Added) -> float:
-    """The squared GDP parameter of releasing these values; `now.noise` holds the standard deviations."""
+    """Return the squared GDP parameter of releasing these values; `now.noise` holds the standard deviations."""
     change = np.abs((now.values - then.values).astype(float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.square(np.where(change > 0, change / np.abs(now.noise), 0.0)).sum())
 
 
 def _shared_loss(now: _Selected, then: _Selected) -> float:
-    """The squared GDP parameter of releasing the values of the keys that both corpora contain."""
+    """Return the squared GDP parameter of releasing the values of the keys that both corpora contain."""
     return math.fsum(((now.values[key] - then.values[key]) / now.scale) ** 2 for key in now.values.keys() & then.values)
 
 
 def _leak(now: _Selected, then: _Selected) -> float:
-    """A bound on the probability that a key which only one of the corpora holds is released."""
+    """Bound the probability that a key is released which only one of the corpora holds."""
     alone = [(one, key) for one, other in ((now, then), (then, now)) for key in one.values.keys() - other.values]
     return math.fsum(ndtr((one.values[key] + 1 - one.threshold) / one.scale) for one, key in alone)
 
@@ -297,14 +290,12 @@ class _RecordedGate:
 
 @dataclass(frozen=True)
 class Replay:
-    """The result of replaying the game `name`.
-
-    `share` is the largest ratio, over all queries, of the GDP parameter that a query showed to the one that it charged.
-    """
+    """The result of replaying a game."""
 
     name: str
     queries: int
     share: float
+    """The largest ratio, over all queries, of the GDP parameter that a query showed to the one that it charged."""
     violations: tuple[Violation, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -323,13 +314,21 @@ def replay(game: Game, seed: int = 0) -> Replay:
         except _Diverged as diverged:
             replayer.found(Check.FLOW, str(diverged))
         else:
-            _compare_ends(replayer, recorder, released, again)
+            if isinstance(released, Exception) and not isinstance(released, UnsupportedByData):
+                replayer.found(Check.FLOW, f"the run fails with {type(released).__name__}: {released}")
+            elif isinstance(again, Exception) or isinstance(released, Exception):
+                if (type(released), str(released)) != (type(again), str(again)):
+                    replayer.found(Check.FLOW, "only one of the runs fails")
+            elif len(replayer.queries) != len(recorder.queries):
+                replayer.found(Check.FLOW, "only one of the runs goes on")
+            elif not _same(released, again):
+                replayer.found(Check.OUTPUT, "the results differ, although all answers are the same")
     plan = _plan_violations(game, [event for query in recorder.queries for event in query.charged])
     return Replay(game.name, len(recorder.queries) - 1, replayer.share, (*replayer.violations, *plan))
 
 
 def _play(game: Game, index: int, recorder: _Recorder) -> Any:
-    """The releases of a run on corpus `index`, or the error that ended it."""
+    """Return the releases of a run on corpus `index`, or the error that ended it."""
     curator = game.curator(index, recorder, kind=_RecordedCurator, charge=recorder.charge)
     assert isinstance(curator, _RecordedCurator)
     curator.recorder = recorder
@@ -344,20 +343,8 @@ def _play(game: Game, index: int, recorder: _Recorder) -> Any:
         return error
 
 
-def _compare_ends(replayer: _Replayer, recorder: _Recorder, released: Any, again: Any) -> None:
-    if isinstance(released, Exception) and not isinstance(released, UnsupportedByData):
-        replayer.found(Check.FLOW, f"the run fails with {type(released).__name__}: {released}")
-    elif isinstance(again, Exception) or isinstance(released, Exception):
-        if (type(released), str(released)) != (type(again), str(again)):
-            replayer.found(Check.FLOW, "only one of the runs fails")
-    elif len(replayer.queries) != len(recorder.queries):
-        replayer.found(Check.FLOW, "only one of the runs goes on")
-    elif not _same(released, again):
-        replayer.found(Check.OUTPUT, "the results differ, although all answers are the same")
-
-
 def _plan_violations(game: Game, charged: Sequence[Event]) -> list[Violation]:
-    """What is wrong with the plan of `game`, or with what was `charged` for a run."""
+    """List what is wrong with the plan of `game`, or with what was `charged` for a run."""
     found = []
     unplanned = Counter(charged) - Counter(game.events)
     if unplanned:
@@ -371,7 +358,7 @@ def _plan_violations(game: Game, charged: Sequence[Event]) -> list[Violation]:
 
 
 def _delta(events: Sequence[Event], epsilon: float) -> float:
-    """The delta of the composition of Gaussian `events` at `epsilon`, by numerical integration over the privacy loss.
+    """Return the delta of composed Gaussian `events` at `epsilon`, by numerical integration over the privacy loss.
 
     It follows the definition and shares no code with `dplda.budget`.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -41,14 +41,16 @@ _Learn = Callable[[sparse.csr_matrix, int], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Public documents to attack: `counts` (n_targets, n_words) of `words`; the last `canaries` are canaries."""
+    """Public documents to attack, and canaries."""
 
     counts: sparse.csr_matrix
+    """(n_targets, n_words)."""
     words: tuple[str, ...]
     canaries: int = 0
+    """How many targets, the last ones, are canaries."""
 
     def members(self, seed: int, number: int) -> np.ndarray:
-        """Which targets shadow model `number` learns from, (n_targets,)."""
+        """Choose the targets that shadow model `number` learns from, (n_targets,)."""
         coins: np.ndarray = np.random.default_rng([seed, number]).random(self.counts.shape[0]) < 0.5
         return coins
 
@@ -69,7 +71,7 @@ class Targets:
 def find_targets(
     corpus: Corpus, words: Sequence[str] | None, max_vocabulary: int, canaries: int, progress: Progress
 ) -> Targets:
-    """The documents of `corpus`, which its owner declared public, and canaries, which repeat a word of their own.
+    """Take the documents of `corpus`, which its owner declared public, and canaries that repeat a word of their own.
 
     `words` is a public list. If it is None, the words are those of the corpus, at most the `max_vocabulary` with the
     largest document frequencies. Documents that contain none of the words are left out. Raises `InputError` if fewer
@@ -94,14 +96,13 @@ def find_targets(
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A system to attack: `learn` maps counts (n_documents, n_words) and a seed to topics (n_topics, n_words).
-
-    `statement` is its guarantee, None for a system without noise.
-    """
+    """A system to attack."""
 
     name: str
     learn: _Learn
+    """Maps counts (n_documents, n_words) and a seed to topics (n_topics, n_words)."""
     statement: PrivacyStatement | None = None
+    """The guarantee of the system; None without noise."""
 
 
 def ordinary_system(topics: int) -> System:
@@ -178,7 +179,7 @@ class Results:
             raise InputError(f"cannot use --results {folder}: {error.strerror}. Choose another folder.") from None
 
     def get(self, system: str, number: int, targets: int) -> np.ndarray | None:
-        """The statistics of the targets under model `number` of `system`, (n_targets,); None if it is not finished."""
+        """Return the statistics of the targets under a finished model of `system`, (n_targets,); else None."""
         if self._folder is None:
             return self._kept.get((system, number))
         path = self._path(system, number)
@@ -226,7 +227,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen: Any) -> dict[str, Any]:
-    """Everything that decides results of shadow models, as JSON: documents, words, seed, prior and `chosen`."""
+    """Collect everything that decides results of shadow models, as JSON: documents, words, seed, prior and `chosen`."""
     learned = None if prior is None else prior.to_json()["digest"]
     facts = {"dplda": version(), "corpus": targets.digest, "canaries": targets.canaries, "seed": seed}
     return {**facts, "prior": learned, **chosen}
@@ -235,42 +236,35 @@ def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen
 def train(
     systems: Sequence[System], targets: Targets, models: int, seed: int, results: Results, progress: Progress
 ) -> dict[str, np.ndarray]:
-    """The statistics of the targets under `models` shadow models of each system, (models, n_targets).
+    """Return the statistics of the targets under `models` shadow models of each system, (models, n_targets).
 
     Trains the models whose statistics are not saved yet. A model that released no topics has NaN. Raises `InputError`
     if no model of a system released topics.
     """
     progress.start(_STAGE, models * len(systems))
+    n_targets = targets.counts.shape[0]
     reasons: dict[str, str] = {}
     for number in range(models):
         for system in systems:
-            if results.get(system.name, number, targets.counts.shape[0]) is None:
-                said, reasons[system.name] = _said(system, targets, seed, number)
+            if results.get(system.name, number, n_targets) is None:
+                said, reasons[system.name] = _train_one(system, targets, seed, number)
                 results.keep(system.name, number, said)
             progress.advance()
-    answer = {
-        system.name: np.array(list(_collected(results, system.name, models, targets.counts.shape[0])))
-        for system in systems
-    }
-    for name, said in answer.items():
-        if not np.isfinite(said).any():
-            reason = reasons.get(name) or "see an earlier call"
+    answer = {}
+    for system in systems:
+        kept = [results.get(system.name, number, n_targets) for number in range(models)]
+        answer[system.name] = np.array([said for said in kept if said is not None])
+        if not np.isfinite(answer[system.name]).any():
+            reason = reasons.get(system.name) or "see an earlier call"
             raise InputError(
-                f"no shadow model of {name} released topics ({reason.rstrip('.')}). Give more documents, a larger "
-                "epsilon or fewer topics."
+                f"no shadow model of {system.name} released topics ({reason.rstrip('.')}). Give more documents, a "
+                "larger epsilon or fewer topics."
             )
     return answer
 
 
-def _collected(results: Results, system: str, models: int, targets: int) -> Iterator[np.ndarray]:
-    for number in range(models):
-        said = results.get(system, number, targets)
-        assert said is not None
-        yield said
-
-
-def _said(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
-    """The statistics of the targets under one shadow model; NaN, and the reason, if it released no topics."""
+def _train_one(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
+    """Return the statistics of the targets under one shadow model; NaN, and the reason, if it released no topics."""
     noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
     half = targets.counts[targets.members(seed, number)]
     with warnings.catch_warnings():

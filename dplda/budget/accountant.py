@@ -1,4 +1,4 @@
-"""Composition of events: exact within a run, by a Gaussian-DP filter across runs.
+"""Accounting: what events cost, how runs compose, and the frozen events of a run's plan.
 
 Within a run all events are fixed beforehand, so that Gaussian composition is valid and tight, also if outputs decide
 which query spends which Gaussian event (docs/privacy.md, section 4.2). If some events are pure, the numerical
@@ -8,8 +8,7 @@ parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Th
 summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the Renyi filter at every
 order at once, converted to epsilon without loss.
 
-
-Plan a run's budget: divide mu^2 into shares and calibrate a frozen list of events.
+A plan divides the run's mu^2 into shares of its stages, and calibrates one event per query.
 """
 
 from __future__ import annotations
@@ -28,20 +27,25 @@ from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Event
 # The share of every delta that is kept for failure probabilities of single stages (T7's threshold). Runs and grants
 # convert their Gaussian part at the rest, so that one run that requests a whole grant fits it exactly.
 FAILURE_SHARE = 0.01
+_QUERY_SHARE = 0.1  # the share of this part that each query that may fail gets
+_MOST_FAILURES = 9  # largest number of queries that may fail: rounding needs the rest
+_ROUNDING = 1e-4  # mu is reduced by this share, because accountants round the privacy losses of every event up
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A charge to a filter, or its capacity: a sum of squared GDP parameters and a sum of failure probabilities."""
+    """A charge to a filter, or its capacity."""
 
     mu_squared: float
+    """The sum of squared GDP parameters."""
     delta: float
+    """The sum of failure probabilities."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.mu_squared + other.mu_squared, self.delta + other.delta)
 
     def less(self, part: Cost) -> Cost:
-        """This total without a finite `part` of it."""
+        """Subtract a finite `part` of this total."""
         return Cost(max(0.0, self.mu_squared - part.mu_squared), max(0.0, self.delta - part.delta))
 
     def fits(self, capacity: Cost) -> bool:
@@ -49,7 +53,7 @@ class Cost:
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
 
     def share_of(self, capacity: Cost) -> float:
-        """The share of a finite `capacity` that this total takes: the larger of its shares of the two sums."""
+        """Return the share of a finite `capacity` that this total takes: the larger of its shares of the two sums."""
         return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
 
 
@@ -57,7 +61,7 @@ NOTHING = Cost(0.0, 0.0)
 
 
 def cost(events: Iterable[Event]) -> Cost:
-    """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them has no noise.
+    """Return the filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them has no noise.
 
     A Gaussian event of multiplier s is 1/s-GDP. A pure epsilon-DP test is mu-GDP with
     mu = 2 Phi^-1(e^eps / (1 + e^eps)).
@@ -75,7 +79,7 @@ def cost(events: Iterable[Event]) -> Cost:
 
 
 def zcdp(events: Iterable[Event]) -> float:
-    """rho of `events` under zero-concentrated DP, up to their failure probabilities (docs/privacy.md, section 4.1).
+    """Return rho of `events` under zero-concentrated DP, up to their failures (docs/privacy.md, section 4.1).
 
     A Gaussian event of multiplier s, discrete or not, is 1 / (2 s^2)-zCDP (Bun and Steinke 2016, Proposition 1.6;
     Canonne, Kamath and Steinke 2020, Theorem 4). A pure epsilon-DP test is epsilon^2 / 2-zCDP (Bun and Steinke 2016,
@@ -91,7 +95,7 @@ def zcdp(events: Iterable[Event]) -> float:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """delta of a mu-GDP mechanism at epsilon (Balle and Wang 2018, Theorem 8)."""
+    """Return delta of a mu-GDP mechanism at epsilon (Balle and Wang 2018, Theorem 8)."""
     if mu == 0:
         return 0.0
     if math.isinf(mu):
@@ -100,7 +104,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The least epsilon (nats) for which a mu-GDP mechanism is (epsilon, `delta`)-private."""
+    """Return the least epsilon (nats) for which a mu-GDP mechanism is (epsilon, `delta`)-private."""
     if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     if math.isinf(mu) or delta <= 0:
@@ -112,7 +116,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def capacity(epsilon: float, delta: float) -> Cost:
-    """The filter's capacity for a grant of (epsilon, delta), rounded down.
+    """Return the filter's capacity for a grant of (epsilon, delta), rounded down.
 
     `FAILURE_SHARE` * delta is for failure probabilities; mu is the largest for which mu-GDP implies (epsilon, (1 -
     `FAILURE_SHARE`) delta)-DP.
@@ -126,7 +130,7 @@ def capacity(epsilon: float, delta: float) -> Cost:
 
 
 def run_epsilon(events: Iterable[Event], delta: float) -> float:
-    """epsilon (nats) of one run at `delta` (docs/privacy.md, section 4.2).
+    """Return epsilon (nats) of one run at `delta` (docs/privacy.md, section 4.2).
 
     Failure probabilities are subtracted from `delta` first. The result is infinite if nothing remains, or if an event
     is exact. Gaussian mechanisms with a fixed sum of squares of mu, adaptive or not, compose to exactly one Gaussian
@@ -146,7 +150,7 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
 
 @lru_cache(maxsize=4)  # a run's events are composed once for its plan and again for its privacy statement
 def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
-    """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
+    """Compose the privacy-loss distributions of a `mu`-GDP Gaussian mechanism and the `pure` events."""
     from dp_accounting.pld import privacy_loss_distribution as pld  # takes a second, and few runs have pure events
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
@@ -158,31 +162,24 @@ def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
 
 
 def gaussian_budget(epsilon: float, delta: float) -> float:
-    """The total GDP parameter mu of a run under (epsilon, delta), without the share of delta kept for failures.
+    """Return the total GDP parameter mu of a run under (epsilon, delta), less the share of delta kept for failures.
 
     `calibrate` starts from it and lowers it where rounding requires.
     """
     return math.sqrt(capacity(epsilon, delta).mu_squared)
 
 
-_ROUNDING = 1e-4  # mu is reduced by this share, because accountants round the privacy losses of every event up
-# Largest number of queries that may fail: each takes a tenth of the delta for failures, and rounding needs the rest.
-_MOST_FAILURES = 9
-
-
 @dataclass(frozen=True)
 class Share:
-    """A stage's share of the run's mu^2: `weight` / the sum of all weights, split evenly over `count` queries.
-
-    `may_fail` says that later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md,
-    T4). A stage that selects words always counts as one that may fail (T7).
-    """
+    """A stage's share of the run's mu^2: `weight` / the sum of all weights, split evenly over `count` queries."""
 
     stage: str
     weight: float
     count: int = 1
     selects_words: bool = False
+    """Whether the stage selects words, for which a failure probability is charged (docs/privacy.md, T7)."""
     may_fail: bool = False
+    """Whether later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md, T4)."""
 
     @property
     def n_may_fail(self) -> int:
@@ -191,13 +188,13 @@ class Share:
 
 
 def failure_of_query(delta: float) -> float:
-    """The failure probability of each query that may fail, in a run at `delta`."""
-    return 0.1 * FAILURE_SHARE * delta
+    """Return the failure probability of each query that may fail, in a run at `delta`."""
+    return _QUERY_SHARE * FAILURE_SHARE * delta
 
 
 @lru_cache(maxsize=64)
 def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
-    """Events, one per query, whose composition meets (epsilon, delta); all fixed before any data are read.
+    """Plan events, one per query, whose composition meets (epsilon, delta); all are fixed before any data are read.
 
     GDP parameters follow mu_j^2 = weight_j mu^2 / (count_j * sum of weights). The common mu starts just below its
     closed form and is lowered until the accountant agrees. Of the part of `delta` kept for failures (`FAILURE_SHARE`),
@@ -230,7 +227,7 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
 
 
 def exact_events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
-    """One exact event per query of `shares`, for a run without noise.
+    """Plan one exact event per query of `shares`, for a run without noise.
 
     Such a run needs no events for clipping norms, nor for the ``vote total``, the sum by which the units' votes for
     words are divided to give document frequencies (`Curator.choose_words`).

@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.privacy_filter import LedgerState
-from dplda.budget.schema import CellRow, ComparisonRow
+from dplda.budget.schema import CellRow, ComparisonRow, canonical
 
 
 class ComparisonKind(StrEnum):
@@ -62,26 +61,26 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The outcome of a cell.
-
-    `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
-    corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics'
-    top ten words, for a corpus declared public. `bound` is the bound of `dplda.learning.placements.published` on
-    the l2 error of a topic. A value that was not measured is None. `seconds` by stage depend on the documents, and
-    must not be published unless the corpus is public. `model` is the folder of the run's model.
-    """
+    """The outcome of a cell. A value that was not measured is None."""
 
     cell: Cell
     status: str
+    """`Status.DONE`, or `Status.UNSUPPORTED` with a `message`."""
     run: str
     message: str = ""
     sound: bool = True
     error: float | None = None
+    """The mean matched l1 error, for a corpus with planted topics."""
     coherence: float | None = None
+    """NPMI@10, for a corpus declared public."""
     diversity: float | None = None
+    """The share of distinct words among all topics' top ten words, for a corpus declared public."""
     bound: float | None = None
+    """The bound of `dplda.learning.placements.published` on the l2 error of a topic."""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time by stage. It depends on the documents, and must not be published unless the corpus is public."""
     model: str | None = None
+    """The folder of the run's model."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without the cell."""
@@ -89,18 +88,19 @@ class Outcome:
 
     @classmethod
     def from_json(cls, cell: Cell, record: Mapping[str, Any]) -> Outcome:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         return cls(cell=cell, **record)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A grid over one corpus: its public `parameters` (topics, delta, unit, ...) and the outcomes so far."""
+    """A grid over one corpus, and the outcomes so far."""
 
     name: str
     corpus: str
     kind: ComparisonKind
     parameters: Mapping[str, Any]
+    """Public settings: topics, delta, unit, ..."""
     outcomes: tuple[Outcome, ...] = ()
 
     @property
@@ -121,7 +121,7 @@ class ComparisonLog:
         self.name = name
 
     def outcomes(self) -> dict[Cell, Outcome]:
-        """The outcomes of all ended cells."""
+        """Read the outcomes of all ended cells."""
         return {
             cell: Outcome.from_json(cell, json.loads(row.outcome))
             for cell, row in self._rows().items()
@@ -129,21 +129,33 @@ class ComparisonLog:
         }
 
     def interrupted(self) -> list[Cell]:
-        """The cells that began and never ended."""
+        """List the cells that began and never ended."""
         return [cell for cell, row in self._rows().items() if row.outcome is None]
 
     def begin(self, cell: Cell) -> None:
         """Record that the run of `cell` is about to begin."""
         with self._store.writing() as session:
-            if session.get(CellRow, self._key(cell)) is None:
-                integrity.record(session, self._store.chain, self._row(cell))
+            row = self._row(session, cell)
+            if row not in session:
+                self._store.chain.record(session, row)
 
     def end(self, outcome: Outcome) -> None:
         """Record the outcome of a cell; on disk when this returns."""
         with self._store.writing() as session:
-            row = session.get(CellRow, self._key(outcome.cell)) or self._row(outcome.cell)
-            row.outcome = integrity.canonical(outcome.to_json())
-            integrity.record(session, self._store.chain, row)
+            row = self._row(session, outcome.cell)
+            row.outcome = canonical(outcome.to_json())
+            self._store.chain.record(session, row)
+
+    def _row(self, session: Session, cell: Cell) -> CellRow:
+        """Find the row of `cell`, or make a new one."""
+        key = {
+            "comparison": self.name,
+            "placement": cell.placement,
+            "calibration": cell.calibration,
+            "epsilon": float(cell.epsilon),
+            "repeat": cell.repeat,
+        }
+        return session.get(CellRow, key) or CellRow(**key, outcome=None)
 
     def _rows(self) -> dict[Cell, CellRow]:
         with self._store.reading() as session:
@@ -152,15 +164,8 @@ class ComparisonLog:
             session.expunge_all()
         return {Cell(row.placement, row.calibration, row.epsilon, row.repeat): row for row in rows}
 
-    def _key(self, cell: Cell) -> tuple[str, str, str, float, int]:
-        return (self.name, cell.placement, cell.calibration, float(cell.epsilon), cell.repeat)
-
-    def _row(self, cell: Cell) -> CellRow:
-        names = ("comparison", "placement", "calibration", "epsilon", "repeat")
-        return CellRow(**dict(zip(names, self._key(cell), strict=True)), outcome=None)
-
 
 def latest(session: Session, key: str) -> str | None:
-    """The name of the latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
+    """Find the name of the latest comparison with this `key`; None if there is none."""
     query = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
     return session.scalar(query)

@@ -48,7 +48,7 @@ class Stage(StrEnum):
 
 
 def clip_of(stage: str) -> str:
-    """The name of the event that chooses the clipping norm of `stage`."""
+    """Return the name of the event that chooses the clipping norm of `stage`."""
     return f"{stage}{_CLIP}"
 
 
@@ -58,7 +58,7 @@ def is_clip(name: str) -> bool:
 
 
 def base_of(name: str) -> str:
-    """The stage of the event `name`: itself, or the stage whose clipping norm it chooses."""
+    """Return the stage of the event `name`: itself, or the stage whose clipping norm it chooses."""
     return name.removesuffix(_CLIP)
 
 
@@ -70,18 +70,19 @@ EXACT = "exact"
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8).
-
-    The other numbers are for one query. `mechanism` decides which are present: ``gaussian`` and ``gaussian-threshold``
-    have a `noise_multiplier`, the noise's standard deviation divided by the l2 sensitivity under the run's adjacency;
-    ``pure`` has `epsilon` (nats); ``exact``, which has no noise, has neither. `delta` is the failure probability.
-    """
+    """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8)."""
 
     stage: str
     mechanism: str = GAUSSIAN
+    """Decides which of the next two numbers are present: the first for ``gaussian`` and ``gaussian-threshold``, the
+    second for ``pure``, and none for ``exact``, which has no noise.
+    """
     noise_multiplier: float | None = None
+    """The noise's standard deviation divided by the l2 sensitivity of a query, under the run's adjacency."""
     epsilon: float | None = None
+    """Of one query, in nats."""
     delta: float = 0.0
+    """The failure probability of one query."""
     count: int = 1
 
     def __post_init__(self) -> None:
@@ -97,17 +98,17 @@ class Event:
             raise ValueError(f"event {self.stage!r}: delta={self.delta!r}, count={self.count!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """The event as plain JSON without absent fields."""
+        """Plain JSON without absent fields."""
         return {k: v for k, v in asdict(self).items() if v is not None and (k != "delta" or v)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Event:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         return cls(**record)
 
 
 def merged(events: Iterable[Event]) -> tuple[Event, ...]:
-    """`events`, equal ones merged into one event with their summed count, in the order of first appearance."""
+    """Merge equal events into one event with their summed count, in the order of first appearance."""
     counts: dict[Event, int] = {}
     for event in events:
         one = replace(event, count=1)
@@ -116,25 +117,25 @@ def merged(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def at_least(epsilon: float) -> str:
-    """`epsilon` to four digits, rounded up, so that no text understates it."""
+    """Write `epsilon` with four digits, rounded up, so that no text understates it."""
     return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
-    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events from which it follows.
-
-    `epsilon` (nats) is the epsilon of all `events` together (docs/privacy.md, section 4.2). `sound` is False for a run
-    that is not private or not proven private; then `reason` says why and `epsilon` is infinite.
-    """
+    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`."""
 
     epsilon: float
+    """Of all `events` together, in nats (docs/privacy.md, section 4.2); infinite for a run that is not sound."""
     delta: float
     unit: str
     adjacency: str
     sound: bool
+    """False for a run that is not private or not proven private."""
     events: tuple[Event, ...]
+    """The events from which the guarantee follows."""
     reason: str = ""
+    """Why a run is not sound."""
 
     @property
     def in_words(self) -> str:
@@ -158,7 +159,7 @@ class PrivacyStatement:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> PrivacyStatement:
-        """The inverse of `to_json`."""
+        """Read what `to_json` wrote."""
         epsilon = record["epsilon"]
         events = tuple(Event.from_json(event) for event in record["events"])
         return cls(**{**record, "epsilon": float("inf") if epsilon is None else epsilon, "events": events})

@@ -22,7 +22,6 @@ from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError
 from dplda.budget import comparisons, queries
-from dplda.budget import schema as integrity
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
@@ -40,6 +39,7 @@ from dplda.budget.schema import (
     RunRow,
     Verification,
     canonical,
+    journal_end,
 )
 from dplda.budget.sketches import Fingerprint
 
@@ -65,7 +65,16 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""
-        return _reopened, (str(self.path), self._store.chain.owner())
+        return Ledger._reopen, (str(self.path), self._store.chain.owner())
+
+    @staticmethod
+    def _reopen(path: str, owner: str) -> Ledger:
+        ledger = Ledger(path) if os.path.exists(path) else None
+        if ledger is None or not hmac.compare_digest(ledger._store.chain.owner(), owner):
+            raise LedgerError(
+                f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path)."
+            )
+        return ledger
 
     def reserve(
         self,
@@ -82,11 +91,9 @@ class Ledger:
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
-        `privacy` is the guarantee that was requested. The other arguments are the fields of the run's record:
-        `parameters` are plain JSON; `sound` is False for a run that is not private or not proven private; `run` is its
-        id, by default a `new_name`; `batch` is the batch of the series `dataset` to which the documents belong, and
-        `id_field` the column of the ids that decide to which batch a document belongs. Raises `BudgetRefused`, and
-        writes nothing, if the budget does not allow the run, and `InputError` for values out of range.
+        `privacy` is the guarantee that was requested, and `run` the run's id, by default a `new_name`; the other
+        arguments are the fields of its `RunRecord`. Raises `BudgetRefused`, and writes nothing, if the budget does not
+        allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
@@ -117,8 +124,11 @@ class Ledger:
                 id_field=id_field,
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
-            rows = (*_declared(session, dataset), row, *_event_rows(run, events))
-            integrity.record(session, self._store.chain, *rows)
+            planned = [
+                EventRow(run=run, position=i, event=canonical(event.to_json()), asked=False)
+                for i, event in enumerate(events)
+            ]
+            self._store.chain.record(session, *_declared(session, dataset), row, *planned)
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
     def quote(
@@ -134,11 +144,10 @@ class Ledger:
         id_field: str | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Quote:
-        """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
+        """Sum the cost of runs of these `plans`, each at `delta`, without reserving it.
 
-        `sound` is False if a run is not private or not proven private; `batch`, `id_field` and `parameters` are as in
-        `reserve`.
-        Raises `BudgetRefused` if the budget does not allow all runs.
+        `sound` is False if one of the runs is not private or not proven private. Raises `BudgetRefused` if the budget
+        does not allow all runs.
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
@@ -180,7 +189,7 @@ class Ledger:
         return self._store.lock(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:
-        """The latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
+        """Find the latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
         with self._store.reading() as session:
             self._trusted(session)
             name = comparisons.latest(session, key)
@@ -200,7 +209,7 @@ class Ledger:
                 parameters=_plain_json(parameters),
                 created=_now(),
             )
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
             return ComparisonLog(self._store, self._trusted, row.name)
 
     def grant(
@@ -216,9 +225,9 @@ class Ledger:
 
         `listed` are larger, rising epsilons to which the grant may be raised later at the same delta. A grant that is
         raised after outputs were seen keeps a guarantee only if the level was listed before the first output
-        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares in
-        how many batches of a series one document is at most; of several declarations the largest holds. Raises
-        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
+        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares
+        the largest number of batches of a series that hold one document; of several declarations the largest holds.
+        Raises `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
         _GRANT_RANGES["delta"].check("delta", delta)
@@ -247,15 +256,15 @@ class Ledger:
                 listed=canonical([float(level) for level in listed]) if listed else None,
                 batches_per_document=batches_per_document,
             )
-            integrity.record(session, self._store.chain, *_declared(session, dataset), row)
+            self._store.chain.record(session, *_declared(session, dataset), row)
 
     def runs(self) -> list[RunRecord]:
-        """All runs, oldest first."""
+        """List all runs, oldest first."""
         with self._store.reading() as session:
             return list(self._trusted(session).runs)
 
     def run(self, run: str) -> RunRecord:
-        """The run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
+        """Find the run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
 
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
@@ -269,18 +278,18 @@ class Ledger:
         return matches[0]
 
     def datasets(self) -> list[DatasetRecord]:
-        """All datasets, by name."""
+        """List all datasets, by name."""
         with self._store.reading() as session:
             state = self._trusted(session)
             return [queries.dataset_record(state, name) for name in queries.names(session)]
 
     def dataset(self, name: str) -> DatasetRecord:
-        """One dataset; raises `InputError` if the ledger does not know it."""
+        """Return the record of one dataset; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
             return queries.dataset_record(self._known(session, name), name)
 
     def history(self, dataset: str) -> list[HistoryRecord]:
-        """Grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
+        """List grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
             return queries.history(self._known(session, dataset), dataset)
 
@@ -290,13 +299,13 @@ class Ledger:
         `dplda.budget.schema` and `dplda.budget.database` state the limits.
         """
         with self._store.inspecting() as (session, contradiction):
-            found = integrity.verify(session, self._store.chain)
+            found = self._store.chain.verify(session)
         if found.ok and contradiction:
             return replace(found, ok=False, problems=(contradiction,), outdated=True)
         return found
 
     def witness(self) -> tuple[str | None, int]:
-        """Where the witness is, in words, None if it is off; and the number of recorded changes that it knows of."""
+        """Say where the witness is, None if it is off, and how many recorded changes it knows of."""
         mark = self._store.witness.latest()
         return self._store.witness.place, 0 if mark is None else mark.length
 
@@ -316,17 +325,17 @@ class Ledger:
                 )
             row = AcceptedCopyRow(
                 number=queries.latest_number(session, AcceptedCopyRow) + 1,
-                changes=integrity.end(session)[0],
+                changes=journal_end(session)[0],
                 witnessed=known.length,
                 after_grant=queries.latest_number(session, GrantRow),
                 after_run=queries.latest_number(session, RunRow),
                 created=_now(),
             )
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
 
     def _trusted(self, session: Session) -> LedgerState:
-        """The state of the ledger; raises `LedgerError` if the record was altered."""
-        if not integrity.verify(session, self._store.chain).ok:
+        """Read the state of the ledger; raises `LedgerError` if the record was altered."""
+        if not self._store.chain.verify(session).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
 
@@ -336,22 +345,9 @@ class Ledger:
         return self._trusted(session)
 
 
-def _reopened(path: str, owner: str) -> Ledger:
-    ledger = Ledger(path) if os.path.exists(path) else None
-    if ledger is None or not hmac.compare_digest(ledger._store.chain.owner(), owner):
-        raise LedgerError(f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path).")
-    return ledger
-
-
 def _declared(session: Session, dataset: str) -> list[Base]:
-    """A row that declares `dataset`, unless it is declared already."""
+    """Make a row that declares `dataset`, unless it is declared already."""
     return [] if session.get(DatasetRow, dataset) else [DatasetRow(name=dataset, created=_now())]
-
-
-def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
-    return [
-        EventRow(run=run, position=i, event=canonical(event.to_json()), asked=False) for i, event in enumerate(events)
-    ]
 
 
 def _check_name(parameter: str, value: object) -> None:
@@ -367,7 +363,7 @@ def _plain_json(parameters: Mapping[str, Any]) -> str:
 
 
 def new_name(dataset: object) -> str:
-    """A new name of a run or comparison: the dataset's name and eight random letters or digits, without a time."""
+    """Name a run or comparison: the dataset's name and eight random letters or digits, without a time."""
     slug = re.sub(r"[^a-z0-9]+", "-", str(dataset).lower()).strip("-")[:40].strip("-") or "dataset"
     return f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode().lower()}"
 

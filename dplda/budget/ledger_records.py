@@ -1,13 +1,13 @@
-"""Grants: the budget that a dataset may spend, and what it guarantees for all outputs together.
+"""Grants and what they guarantee, and the ledger's records of runs and datasets.
 
-Records of runs and datasets: what runs cost, and what a dataset has spent.
+The records say what runs cost, what a dataset may still spend, and, in words, what its outputs guarantee together.
 """
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -20,42 +20,42 @@ from dplda.budget.accountant import NOTHING, Cost, failure_of_query
 from dplda.budget.events import Event, at_least
 from dplda.text.records import DOCUMENT
 
+_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
 
 class Basis(StrEnum):
-    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
-
-    `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
-    with that grant. `AFTER_LOOKING`: more was spent than that grant and its levels allow. `NO_LIMIT`: the grant in
-    force before the first output was unbounded, what was spent is infinite, or a later run was admitted without a
-    limit. `LOST`: an older copy of the ledger was accepted, so that what was spent is not known.
-    """
+    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none."""
 
     FIXED = "fixed beforehand"
+    """Spending stays within the grant in force before the first output."""
     LISTED = "listed beforehand"
+    """Spending stays within a level listed with that grant."""
     AFTER_LOOKING = "chosen after looking"
+    """More was spent than that grant and its levels allow."""
     NO_LIMIT = "no limit"
+    """That grant was unbounded, what was spent is infinite, or a later run was admitted without a limit."""
     LOST = "changes lost"
+    """An older copy of the ledger was accepted, so that what was spent is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """A dataset's total budget: `epsilon` (nats, infinite if unbounded) at `delta`.
-
-    `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
-    the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has
-    `after_run` 0 and `created` None. `lapsed` says why nothing may be spent any more; it is empty while the grant is in
-    force. `batches_per_document` is the declared most batches of a series in which one document is.
-    """
+    """A dataset's total budget. The initial grant of every dataset has all defaults."""
 
     epsilon: float = DEFAULT_GRANT[0]
+    """The total in nats; infinite if unbounded."""
     delta: float = DEFAULT_GRANT[1]
     after_run: int = 0
+    """The number of the ledger's latest run when the grant was made; 0 before the first run."""
     created: datetime | None = None
+    """When it was made; None for the initial grant."""
     listed: tuple[float, ...] = ()
+    """Rising epsilons to which the grant may be raised later, each at the same delta."""
     lapsed: str = ""
+    """Why nothing may be spent any more; empty while the grant is in force."""
     batches_per_document: int = 1
+    """The declared largest number of batches of a series that hold one document."""
 
     @property
     def levels(self) -> tuple[Grant, ...]:
@@ -69,7 +69,7 @@ class Grant:
 
     @property
     def capacity(self) -> Cost:
-        """The capacity of the filter."""
+        """The most that a filter under this grant admits."""
         if self.lapsed:
             return NOTHING
         return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
@@ -80,29 +80,24 @@ class Grant:
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
 
-def least_capacity(grants: Sequence[Grant]) -> Cost:
-    """The least mu^2 and the least delta that the `grants` allow."""
-    capacities = [grant.capacity for grant in grants]
-    return Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
-
-    If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
-    no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the first output, its
-    listed levels, and all later grants; with `NO_LIMIT` and `LOST`, no number holds. `allows_more` says that the grant
-    in force, made after outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons
-    of the grant in force before the dataset's first output and of the levels listed with it, each at `level_delta`.
-    """
+    """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17)."""
 
     epsilon: float
+    """In nats. With `AFTER_LOOKING` nothing fixed beforehand holds, and this is the largest epsilon of the grant in
+    force before the first output, its listed levels, and all later grants. With `NO_LIMIT` and `LOST` no number holds.
+    """
     delta: float
+    """If `basis` is `LISTED`, the sum of the deltas of all levels up to the one reached."""
     basis: Basis = Basis.FIXED
+    """Why the guarantee holds or does not."""
     allows_more: bool = False
+    """Whether the grant in force, made after outputs had been seen, exceeds all levels listed before them."""
     listed: tuple[float, ...] = field(default=(), compare=False)
+    """The rising epsilons of the grant in force before the first output and of the levels listed with it."""
     level_delta: float = field(default=0.0, compare=False)
+    """The delta of each of the `listed` levels."""
 
     @property
     def holds(self) -> bool:
@@ -128,8 +123,8 @@ class Guarantee:
         """(epsilon, delta) in words."""
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
 
-    def described(self, grant: Grant) -> str:
-        """The guarantee in words, given the `grant` in force."""
+    def in_words(self, grant: Grant) -> str:
+        """Put the guarantee into words, given the `grant` in force."""
         if self.basis == Basis.LOST:
             return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
         if self.basis == Basis.NO_LIMIT:
@@ -141,14 +136,15 @@ class Guarantee:
             )
         if str(self) == str(grant):
             return f"the guarantee is the whole grant: {self.total}"
-        listed, fixed = "the largest total reached, of those listed", "the grant that was in force"
-        level = listed if self.basis == Basis.LISTED else fixed
+        level = "the grant that was in force"
+        if self.basis == Basis.LISTED:
+            level = "the largest total reached, of those listed"
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
             more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
         elif grant.epsilon > self.epsilon:
-            reached = sum(level < grant.epsilon for level in self.listed)
+            reached = sum(epsilon < grant.epsilon for epsilon in self.listed)
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
             more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
         return f"the guarantee is {level} before the first output: {self.total}{more}"
@@ -157,9 +153,6 @@ class Guarantee:
         """Plain JSON; null where nothing is guaranteed."""
         epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
         return {"epsilon": epsilon, "delta": delta, "basis": self.basis}
-
-
-_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 
 
 class Status(StrEnum):
@@ -188,37 +181,48 @@ class PlannedEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """A run. `epsilon` (nats) and `delta` are those requested; `cost` is its charge to the filter.
+    """A run, from its reservation on.
 
     While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
-    A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
-    `dataset` to which its documents belong. `result` is what a run that makes no model released. `created`, `seconds`
-    (by stage), `fingerprint` (the code of the documents), `grouping` (the code of the way in which they form units) and
-    `batches_seen` (the most batches in which documents were seen, `series_overlap.most_batches`) are private
-    by-products, not for sharing. With an `id_field`, the ids in this column decide to which batch a document belongs.
     """
 
     id: str
     number: int
+    """The run's place among all runs of the ledger, from 1."""
     dataset: str
     unit: str
     adjacency: str
     epsilon: float
+    """What was requested, in nats; `cost` is the charge to the filter."""
     delta: float
+    """What was requested."""
     sound: bool
+    """False for a run that is not private or not proven private; its cost is infinite unless nothing was released."""
     created: datetime
+    """Private by-product, not for sharing."""
     plan: tuple[PlannedEvent, ...]
     status: str = Status.RESERVED
     reason: str = ""
+    """Why the run ended with its status; contains no private text."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time by stage. Private by-product, not for sharing."""
     model: str | None = None
+    """The path of the released model."""
     fingerprint: str | None = None
+    """The code of the documents. Private by-product, not for sharing."""
     grouping: str | None = None
+    """The code of the way in which the documents form units. Private by-product, not for sharing."""
     batch: str | None = None
+    """The documents' batch in the series `dataset`."""
     batches_seen: int = 1
+    """The largest number of batches that hold one document, as far as documents show (`queries.most_batches`).
+    Private by-product, not for sharing.
+    """
     id_field: str | None = None
+    """The column whose ids assign documents to batches."""
     result: Mapping[str, Any] | None = None
+    """What a run that makes no model released."""
 
     @property
     def parallel_batch(self) -> str | None:
@@ -256,7 +260,7 @@ class RunRecord:
         return self.status in (Status.DONE, Status.UNSUPPORTED)
 
     @property
-    def described(self) -> str:
+    def status_in_words(self) -> str:
         """The status in words."""
         if self.status == Status.RESERVED:
             return "started and never finished: counted as wholly spent"
@@ -285,7 +289,7 @@ class RunRecord:
         }
 
     def local_json(self) -> dict[str, Any]:
-        """The exact final status and cost of the run, for the ledger's owner; not for sharing."""
+        """Plain JSON of the exact final status and cost, for the ledger's owner; not for sharing."""
         return {
             "status": self.status,
             "reason": self.reason,
@@ -296,7 +300,7 @@ class RunRecord:
 
 
 def _share(cost: Cost, capacity: Cost) -> float:
-    """The share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
+    """Return the share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
     if capacity == NOTHING:
         return 1.0
     return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
@@ -304,41 +308,49 @@ def _share(cost: Cost, capacity: Cost) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetRecord:
-    """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
-
-    `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
-    dataset's own runs, and follows from what may be published of them (`LedgerState.published`); only this one may be
-    shared. `unit` and `adjacency` are None until a run fixes them.
-    `unfinished` are the charged runs that have not ended. `run_cost` is what the plan of the dataset's latest charged
-    run costs (None without one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in
-    force allows. `batches` are the batches of a series, and `shared_batches` those that share documents with another
-    batch. In a series whose batches are charged in parallel (`parallel`), `spent` is what the dearest
-    `batches_per_document` batches have spent. This number is `batches_declared`, or seen in the documents if that is
-    more. With an `id_field`, ids in this column decide in which batch a document counts.
-
-    `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in
-    such a series: there it is what a unit of the next run's batch has paid at most.
-    """
+    """A dataset's budget, shared with the datasets that have documents in common with it."""
 
     name: str
     unit: str | None
+    """None until a run fixes it."""
     adjacency: str | None
+    """None until a run fixes it."""
     grant: Grant
+    """The grant in force."""
     guaranteed: Guarantee
+    """Covers the runs of all linked datasets; not for sharing."""
     guaranteed_alone: Guarantee
+    """Covers the dataset's own runs, and follows from what may be published of them (`LedgerState.published`)."""
     spent: Cost
-    linked: tuple[str, ...]
-    fingerprints: tuple[str, ...]
-    runs: tuple[str, ...]
-    unfinished: tuple[str, ...]
-    capacity: Cost
-    run_cost: Cost | None = None
+    """What the runs of all linked datasets spent. In a series whose batches are charged in parallel, what its dearest
+    `batches_per_document` batches spent.
+    """
     counted: Cost
+    """The part of `spent` to which the cost of the next run is added: all of it, except in such a series. There it is
+    the most that a unit of the next run's batch has paid.
+    """
+    capacity: Cost
+    """The least mu^2 and the least delta that the grants in force of the linked datasets allow."""
+    run_cost: Cost | None = None
+    """What the plan of the dataset's latest charged run costs; None without one."""
+    linked: tuple[str, ...]
+    """The datasets that share documents, this one included."""
+    fingerprints: tuple[str, ...]
+    """The codes of the documents of its runs; not for sharing."""
+    runs: tuple[str, ...]
+    """The ids of its runs."""
+    unfinished: tuple[str, ...]
+    """The ids of charged runs that have not ended."""
     batches: tuple[str, ...] = ()
+    """The batches of a series."""
     batches_declared: int = 1
+    """The declared largest number of batches that hold one document."""
     batches_per_document: int = 1
+    """The same, or the number seen in the documents if it is larger."""
     id_field: str | None = None
+    """The column whose ids assign documents to batches."""
     shared_batches: tuple[str, ...] = ()
+    """The batches that share documents with another batch."""
 
     @property
     def parallel(self) -> bool:
@@ -432,7 +444,7 @@ class DatasetRecord:
                 "the guarantee is the largest grant of the names that share documents, of those in force before the "
                 f"first output: {self.guaranteed.total}"
             )
-        return self.guaranteed.described(self.grant)
+        return self.guaranteed.in_words(self.grant)
 
     @property
     def in_reports(self) -> str:
@@ -474,34 +486,33 @@ class DatasetRecord:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on what was counted: batches, shared documents and unfinished runs."""
-        others = ", ".join(name for name in self.linked if name != self.name)
-        shared = f"shares documents with, and is charged together with (exact, not for publication): {others}"
-        unfinished = (
-            f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
-        )
-        names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else ", ".join(self.batches)
-        batches = _numbered(len(self.batches))
-        series = (
-            f"a series of {batches} ({names}): {self._word}"
-            if self.parallel
-            else f"a series of {batches} ({names}): a {self.unit} may be in several and pays in each"
-            ", so that all batches are charged together"
-        )
-        again = (
-            "some texts of these batches are in another batch, too (exact, not for publication): "
-            f"{', '.join(self.shared_batches)}"
-        )
-        remarks = (
-            (self.batches, series),
-            (self.shared_batches, again),
-            (others, shared),
-            (self.unfinished, unfinished),
-        )
-        return tuple(text for applies, text in remarks if applies)
+        remarks = []
+        if self.batches:
+            names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else self.batches[0]
+            paid = (
+                self._trusted_word
+                if self.parallel
+                else f"a {self.unit} may be in several and pays in each, so that all batches are charged together"
+            )
+            remarks.append(f"a series of {_batches(len(self.batches))} ({names}): {paid}")
+        if self.shared_batches:
+            remarks.append(
+                "some texts of these batches are in another batch, too (exact, not for publication): "
+                f"{', '.join(self.shared_batches)}"
+            )
+        if others := ", ".join(name for name in self.linked if name != self.name):
+            remarks.append(
+                f"shares documents with, and is charged together with (exact, not for publication): {others}"
+            )
+        if self.unfinished:
+            remarks.append(
+                f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
+            )
+        return tuple(remarks)
 
     @property
-    def _word(self) -> str:
-        """What the charges of a series of documents rest on, in words."""
+    def _trusted_word(self) -> str:
+        """What the charges of a series of documents take the owner's word for, in words."""
         if self.id_field is not None:
             return (
                 "each document counts in one batch, under which its id was first charged, and pays for that one. That "
@@ -512,14 +523,14 @@ class DatasetRecord:
             seen = "as its documents show (exact, not for publication)"
             known = f", {seen if most > self.batches_declared else 'as declared'}"
         return (
-            f"each document pays for {_numbered(most)}, the dearest{known}. That none is in more rests on your word: "
+            f"each document pays for {_batches(most)}, the dearest{known}. That none is in more rests on your word: "
             "the ledger sees only what more than a few percent of the texts of a batch share with other batches"
         )
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without fingerprints; an infinite epsilon is null.
 
-        Not for sharing: all but the name, the grant and the runs depends on which datasets share documents.
+        Not for sharing: everything but the name, the grant and the runs depends on which datasets share documents.
         """
         grant = {"epsilon": _finite(self.grant.epsilon), "delta": self.grant.delta}
         return {
@@ -556,6 +567,11 @@ class Quote:
         return _share(self.cost, self.dataset.capacity)
 
     @property
+    def left(self) -> float:
+        """The share of what all linked grants allow together that is left; for the screen only; 1 if unbounded."""
+        return max(0.0, 1.0 - _share(self.dataset.counted, self.dataset.capacity))
+
+    @property
     def more(self) -> int | None:
         """How many runs of this cost fit the filters; None if unlimited."""
         return replace(self.dataset, run_cost=self.cost).more_runs
@@ -568,25 +584,23 @@ class Quote:
         share = _share(self.cost, self.dataset.grant.capacity)
         return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": share}
 
-    @property
-    def left(self) -> float:
-        """The share of what all linked grants allow together that is left, for the screen only; 1 if unbounded."""
-        return max(0.0, 1.0 - _share(self.dataset.counted, self.dataset.capacity))
-
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryRecord:
-    """A grant or run in a dataset's history, described in `text`; `run` is the run's id."""
+    """A grant or run in a dataset's history."""
 
     created: datetime | None
+    """None for the initial grant."""
     text: str
+    """What happened, in words."""
     run: str | None = None
+    """The id of a run; None for a grant."""
 
 
-def _numbered(batches: int) -> str:
-    return "one batch" if batches == 1 else f"{batches} batches"
+def _batches(number: int) -> str:
+    return "one batch" if number == 1 else f"{number} batches"
 
 
 def _finite(value: float) -> float | None:
-    """`value`, or None if it is infinite, which JSON cannot express."""
+    """Return `value`, or None if it is infinite, which JSON cannot express."""
     return value if math.isfinite(value) else None

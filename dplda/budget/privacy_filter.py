@@ -24,60 +24,49 @@ _FIRST_GRANT = Grant()
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerState:
-    """All runs and grants of a ledger at one moment.
-
-    `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents. For
-    each older copy of the ledger that was accepted, `lapses` has one lapsed grant, which ended all earlier grants. The
-    list of a dataset in `grants` contains these lapses, too, in order of time. For a dataset that is not in `grants`,
-    the lapses alone apply.
-    """
+    """All runs and grants of a ledger at one moment."""
 
     runs: Sequence[RunRecord]
+    """Oldest first."""
     grants: Mapping[str, Sequence[Grant]]
+    """Each dataset's grants, with the `lapses`, oldest first. For any other dataset the lapses alone apply."""
     overlaps: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of fingerprints that share documents."""
     lapses: Sequence[Grant] = ()
+    """A lapsed grant for each older copy of the ledger that was accepted: it ended all earlier grants."""
 
     def grant(self, dataset: str) -> Grant:
-        """The latest grant of `dataset`; it may be a lapsed one (`Grant.lapsed`), under which nothing may be spent."""
+        """Return the latest grant of `dataset`; under a lapsed one (`Grant.lapsed`) nothing may be spent."""
         return self._grants(dataset)[-1]
 
     def _grants(self, dataset: str) -> list[Grant]:
         return [_FIRST_GRANT, *self.grants.get(dataset, self.lapses)]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
-        """`dataset` and all datasets linked to it by shared documents, directly or through other datasets, sorted.
+        """Find all datasets linked to `dataset` by shared documents, directly or through others, with itself; sorted.
 
         Only documents of charged runs count.
         """
         runs = [run for run in self.runs if run.is_charged and run.fingerprint]
         names = {dataset}
         while True:
-            fingerprints = self._shared({run.fingerprint for run in runs if run.dataset in names})
+            known = {run.fingerprint for run in runs if run.dataset in names}
+            fingerprints = known.union(*(pair for pair in self.overlaps if not known.isdisjoint(pair)))
             linked = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
             if linked == names:
                 return tuple(sorted(names))
             names = linked
 
-    def holders(self, fingerprints: Iterable[str]) -> set[str]:
-        """All datasets with charged runs on the documents of these `fingerprints`, and the datasets linked to them."""
-        charged = {run.dataset for run in self.runs if run.is_charged and run.fingerprint in set(fingerprints)}
-        return {name for dataset in charged for name in self.linked(dataset)}
-
-    def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
-        """These `fingerprints`, and those that share documents with one of them."""
-        pairs = [pair for pair in self.overlaps if not fingerprints.isdisjoint(pair)]
-        return fingerprints.union(*pairs)
-
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
-        """The charged runs of `datasets`, oldest first."""
+        """List the charged runs of `datasets`, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
     def batches_declared(self, dataset: str) -> int:
-        """The most batches of the series `dataset` in which one document is, as its grants declare."""
+        """Return the largest number of batches of the series that hold one document, as its grants declare."""
         return max(grant.batches_per_document for grant in self._grants(dataset))
 
     def batches_per_document(self, dataset: str) -> int:
-        """The number that is declared, or that was seen in the documents if this is more.
+        """Return the declared number, or the number that was seen in the documents if it is larger.
 
         It never falls, because grants and charged runs stay.
         """
@@ -85,7 +74,7 @@ class LedgerState:
         return max(self.batches_declared(dataset), *seen, 1)
 
     def total(self, runs: Sequence[RunRecord], of: tuple[str, str | None] | None = None) -> Cost:
-        """The most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
+        """Return the most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
 
         A document is in at most r batches of a series (`batches_per_document`), so that it pays for the r dearest
         (docs/privacy.md, T11'). The sum is taken separately for mu^2 and for the failure probability. With `of`, a
@@ -106,17 +95,17 @@ class LedgerState:
         return whole
 
     def published(self, dataset: str) -> LedgerState:
-        """What may be published of the runs of `dataset`, without other datasets that share its documents.
+        """Keep what may be published of the runs of `dataset`, without other datasets that share its documents.
 
-        How a run ended may depend on documents, unless it is released: all others count with their whole plan. So may
-        in how many batches documents were seen: the declared number counts.
+        Unless a run is released, how it ended may depend on its documents, so it counts with its whole plan. The number
+        of batches that documents were seen in depends on them, too: here the declared number counts.
         """
         runs = [replace(run, batches_seen=1, fingerprint=None) for run in self.runs if run.dataset == dataset]
         ended = [run if run.released else replace(run, status=Status.RESERVED) for run in runs]
         return replace(self, runs=ended, overlaps=frozenset())
 
     def guaranteed(self, dataset: str) -> Guarantee:
-        """The guarantee for all outputs on the documents of `dataset`.
+        """Return the guarantee for all outputs on the documents of `dataset`.
 
         If linked datasets had outputs earlier, the guarantee is the largest of their limits and its own limit: the name
         of `dataset` and its limit may have been chosen after those outputs had been seen.
@@ -128,28 +117,21 @@ class LedgerState:
             self._limit(name, self.total(runs)) for name in names if name == dataset or self._first_run(name) < first
         ]
         basis = max((limit.basis for limit in limits), key=list(Basis).index)
+        # A run other than the first that was admitted under an unbounded grant may have other units than earlier runs.
+        in_force = [[grant for grant in self._grants(run.dataset) if grant.after_run < run.number] for run in runs[1:]]
+        unchecked = any(grants[-1].unbounded for grants in in_force)
         levels = self.levels(dataset)
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
-            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if self._admitted_unchecked(runs) else basis,
+            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if unchecked else basis,
             allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
             listed=tuple(level.epsilon for level in levels),
             level_delta=levels[0].delta,
         )
 
-    def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
-        """Whether a run other than the first of `runs` was admitted under an unbounded grant.
-
-        The filter may then not have checked that the run has the same units as the earlier runs.
-        """
-        return any(
-            [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1].unbounded
-            for run in runs[1:]
-        )
-
-    def granted(self, dataset: str) -> list[tuple[Grant, str]]:
-        """Every grant, oldest first; a grant made after the first output has a remark on the guarantee."""
+    def grants_with_remarks(self, dataset: str) -> list[tuple[Grant, str]]:
+        """List all grants, oldest first; a grant made after the first output has a remark on the guarantee."""
         before, since = self._before_and_since(dataset)
         levels = [level.capacity for level in self.levels(dataset)]
         remarks = [(grant, "") for grant in before]
@@ -166,7 +148,7 @@ class LedgerState:
         return remarks
 
     def _limit(self, dataset: str, spent: Cost) -> Guarantee:
-        """The smallest of the levels listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
+        """Find the smallest level listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
         levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
@@ -177,14 +159,14 @@ class LedgerState:
         return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
 
     def levels(self, dataset: str) -> tuple[Grant, ...]:
-        """The grant in force before the first run of `dataset`, followed by the levels listed with it."""
+        """Return the grant in force before the first run of `dataset`, followed by the levels listed with it."""
         return self._before_and_since(dataset)[0][-1].levels
 
     def _first_run(self, dataset: str) -> float:
         return min((run.number for run in self.charged((dataset,))), default=math.inf)
 
     def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
-        """The grants before the first run of `dataset`, and the later ones."""
+        """Divide the grants of `dataset` into those before its first run and later ones."""
         grants = self._grants(dataset)
         n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
         return grants[:n_before], grants[n_before:]
@@ -195,24 +177,30 @@ def _sum(runs: Iterable[RunRecord]) -> Cost:
 
 
 def admit(
-    state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = (), batches_of_most: int = 1
+    state: LedgerState, run: RunRecord, runs: int = 1, other_units: Collection[str] = (), batches_of_most: int = 1
 ) -> None:
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
-    `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently. `batches_of_most` is the number of batches of its series in which
-    most documents of one batch would be.
+    `run` may stand for several `runs`, with the events of all of them. `other_units` are the codes of groupings that
+    group its documents into other units. `batches_of_most` is the number of batches of its series that most documents
+    of one batch would be in.
     """
     others = [other for other in state.runs if other.id != run.id]
     after = replace(state, runs=[*others, run])
     linked = after.linked(run.dataset)
     earlier = replace(state, runs=others).charged(linked)
     if not all(state.grant(name).unbounded for name in linked):
-        _check_pair(earlier, run)
-        _check_ids(earlier, run)
-        _check_grouping(earlier, run, regrouped)
+        _check_units(earlier, run, other_units)
         _check_reading(earlier, run)
-        _check_batch(run, state.batches_per_document(run.dataset), batches_of_most)
+        most = state.batches_per_document(run.dataset)
+        if batches_of_most > most:  # an earlier batch under another name, or a wrong declaration
+            raise BudgetRefused(
+                f"With batch {run.batch!r}, most documents of a batch of series {run.dataset!r} would be in "
+                f"{batches_of_most} batches, and a document may be in {most} (exact, not for publication). Give the "
+                "documents of the new batch alone; fit a batch again under its own name (--batch); or declare that "
+                "documents are in several: dplda budget grant "
+                f"{shlex.quote(run.dataset)} --epsilon E --delta D --batches-per-document {batches_of_most}"
+            )
     whole = after.total([*earlier, run])
     together = _charged_together(after, run, linked)
     for name in _with_first(run.dataset, linked):
@@ -222,13 +210,15 @@ def admit(
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, in `dataset` or in another dataset.
 
-    `fingerprints` are the fingerprints of all corpora that share documents with the declared ones. The budgets of their
-    `holders` are checked, and, if `dataset` has runs or grants, the budgets of `dataset` and of the datasets linked to
-    it.
+    `fingerprints` are the fingerprints of all corpora that share documents with the declared ones. The budgets of all
+    datasets that were charged for such corpora are checked and, if it has runs or grants, the budget of `dataset`, each
+    together with the budgets of the datasets linked to it.
     """
-    declared = {*state.grants, *(run.dataset for run in state.runs)}
-    linked = state.linked(dataset) if dataset in declared else ()
-    for name in _with_first(dataset, {*linked, *state.holders(fingerprints)}):
+    shared = set(fingerprints)
+    datasets = {run.dataset for run in state.runs if run.is_charged and run.fingerprint in shared}
+    if dataset in {*state.grants, *(run.dataset for run in state.runs)}:
+        datasets.add(dataset)
+    for name in _with_first(dataset, {name for each in datasets for name in state.linked(each)}):
         if not state.grant(name).unbounded:
             raise BudgetRefused(
                 f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), but a corpus "
@@ -238,11 +228,16 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
 
 
 def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
-    """`names`, sorted, with `dataset` first if it is among them."""
+    """Sort `names`, with `dataset` first if it is among them."""
     return sorted(names, key=lambda name: (name != dataset, name))
 
 
-def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:
+    """Raise `BudgetRefused` if an earlier run had other units, or another adjacency (docs/privacy.md, rule 16).
+
+    Rows of one id are one document, so that other ids are another grouping, too. Linked datasets may call the column of
+    ids otherwise.
+    """
     for other in earlier:
         for what in ("unit", "adjacency"):
             fixed, requested = getattr(other, what), getattr(run, what)
@@ -251,31 +246,11 @@ def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
                     f"Dataset {_described(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
                     f"and this run has {what} {requested!r}: their costs cannot be added. Use {what} {fixed!r}."
                 )
-
-
-def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Collection[str]) -> None:
-    """Raise `BudgetRefused` if an earlier run grouped the documents into other units (docs/privacy.md, rule 16)."""
-    other = next((other for other in earlier if other.grouping in regrouped), None)
-    if other is not None:
-        raise BudgetRefused(
-            f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
-            f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
-            "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier run."
-        )
-
-
-def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
-    """Raise `BudgetRefused` if an earlier run told documents apart by other ids, or by none.
-
-    Rows of one id are one document, so that other ids are another grouping (docs/privacy.md, rule 16). Linked datasets
-    may call the column otherwise.
-    """
     for other in earlier:
-        alike = (
-            other.id_field == run.id_field
-            if other.dataset == run.dataset
-            else bool(other.id_field) == bool(run.id_field)
-        )
+        if other.dataset == run.dataset:
+            alike = other.id_field == run.id_field
+        else:
+            alike = bool(other.id_field) == bool(run.id_field)
         if not alike:
             fixed, now = (
                 "without ids" if field is None else f"by ids (--id-field {shlex.quote(field)})"
@@ -285,6 +260,14 @@ def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
                 f"An earlier run ({other.id}) told the documents of dataset {_described(other.dataset, run.dataset)} "
                 f"apart {fixed}, and this run tells them apart {now}: the earlier guarantee does not cover these "
                 "units. Read the documents as the earlier run did."
+            )
+    for other in earlier:
+        if other.grouping in other_units:
+            raise BudgetRefused(
+                f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
+                f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
+                "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier "
+                "run."
             )
 
 
@@ -315,23 +298,8 @@ def _check_reading(earlier: Sequence[RunRecord], run: RunRecord) -> None:
             )
 
 
-def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
-    """Raise `BudgetRefused` if most documents of a batch would be in more than `most` batches of the series.
-
-    Then the batch is an earlier one under another name, or the declaration is wrong.
-    """
-    if batches_of_most > most:
-        raise BudgetRefused(
-            f"With batch {run.batch!r}, most documents of a batch of series {run.dataset!r} would be in "
-            f"{batches_of_most} batches, and a document may be in {most} (exact, not for publication). Give the "
-            "documents of the new batch alone; fit a batch again under its own name (--batch); or declare that "
-            "documents are in several: dplda budget grant "
-            f"{shlex.quote(run.dataset)} --epsilon E --delta D --batches-per-document {batches_of_most}"
-        )
-
-
 def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str]) -> str:
-    """Sentences on the `linked` datasets and on how many batches of a series a document of `run` pays for."""
+    """Say which datasets are charged together, and how many batches of a series a document of `run` pays for."""
     names = ", ".join(repr(name) for name in linked if name != run.dataset)
     shared = (
         f" It shares documents with {names} (exact, not for publication): all are charged together." if names else ""
@@ -387,14 +355,14 @@ def _check_budget(
 
 
 def _described(name: str, dataset: str) -> str:
-    """`name` for a message about `dataset`; if it is another dataset, the text says that the two share documents."""
+    """Quote `name` in a message about `dataset`; if the names differ, say that the two share documents."""
     if name == dataset:
         return repr(name)
     return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
 
 
 def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
-    """The largest epsilon, rounded down, that is still possible for a run at the same delta."""
+    """Say which epsilon, rounded down, a run at the same delta could still have."""
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
     text = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
     if spent.delta + run.cost.delta <= grant.capacity.delta:
@@ -407,5 +375,5 @@ def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
-    """epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
+    """Return epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
     return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

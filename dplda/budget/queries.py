@@ -1,12 +1,10 @@
-"""In how many batches of a series a document is, as far as sketches show it (docs/privacy.md, section 9.10).
+"""Queries: read the ledger's rows into records, and find what their documents share.
 
-A text that recurs by chance, such as "thank you very much", must be told from a document that is in several batches.
-Nothing in the text tells: what tells is how many do. A sketch holds each distinct text once, so that a phrase which
-everybody writes counts as one document, however often it is written. The share of the distinct texts of a batch that
-recur in others by chance is small (docs/benchmarks.md).
-
-
-Queries: read the ledger's rows into records.
+How many batches of a series hold a document is known as far as sketches show it (docs/privacy.md, section 9.10). A text
+that recurs by chance, such as "thank you very much", must be told from a document that is in several batches. Nothing
+in the text tells them apart; the share of a batch's texts that recur does. A sketch holds each distinct text once, so
+that a phrase which everybody writes counts as one document, however often it is written. The share of the distinct
+texts of a batch that recur in others by chance is small (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from sqlalchemy.orm import Session
 
 from dplda.base.software import described, recorded
 from dplda.budget import accountant
+from dplda.budget.accountant import Cost
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import (
     DatasetRecord,
@@ -34,7 +34,6 @@ from dplda.budget.ledger_records import (
     PlannedEvent,
     RunRecord,
     Status,
-    least_capacity,
 )
 from dplda.budget.privacy_filter import LedgerState
 from dplda.budget.schema import (
@@ -51,91 +50,141 @@ from dplda.budget.schema import (
 )
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch, codes_from_text
 
-CHANCE_SHARE = 0.025  # of the distinct documents of a batch: more do not recur in other batches by chance
-_FREQUENT_SHARE = 0.01  # of them, where documents are known to be in several batches: more do not recur in so many
-_SIGNIFICANCE = 1e-4  # probability with which a sample of documents that recur by chance shows more than such a share
+CHANCE_SHARE = 0.025  # no more of a batch's distinct documents recur in other batches by chance
+_FREQUENT_SHARE = 0.01  # where documents are known to be in several batches, no more recur by chance in that many
+_SIGNIFICANCE = 1e-4  # probability that a sample of documents that recur by chance shows more than such a share
 _FEWEST = 10  # documents; fewer may all be phrases
-_STEPS = 4  # bounds that are compared, for each doubling
+_STEPS = 4  # number of bounds compared for each doubling
 Batches = Mapping[str, Sequence[Sketch]]  # for each batch a sketch of everything that was read under its name
 
 
-def most_batches(batches: Batches, declared: int) -> int:
-    """The largest number of batches in which documents are seen; `declared`, unless more are.
-
-    More are seen if more documents of something that was read than chance explains are in more batches than `declared`.
-    Then the result is the largest number of batches in which more of these documents are than chance explains.
-    """
-    most = declared
-    for _, counts in _counts(batches):
-        overlap, frequent = (_unexplained(len(counts), share) for share in (CHANCE_SHARE, _FREQUENT_SHARE))
-        if overlap <= len(counts) and counts[overlap - 1] > declared:
-            most = max(most, int(counts[frequent - 1]))
-    return most
-
-
-def batches_of_most(batches: Batches, read: Sketch) -> int:
-    """The largest number of batches in which more than half of the documents of `read`, one of the sketches, are."""
-    most = 1
-    for sketch, counts in _counts(batches):
-        needed = max(len(counts) // 2 + 1, _unexplained(len(counts), CHANCE_SHARE))
-        if sketch is read and needed <= len(counts):
-            most = max(most, int(counts[needed - 1]))
-    return most
-
-
-@lru_cache(maxsize=4096)
-def _unexplained(n: int, share: float) -> int:
-    """The least number of `n` sampled documents that a `share` of all documents does not explain."""
-    fewer = np.arange(n + 1)  # P(more than so many)
-    return int(np.argmax(bdtrc(fewer, n, share) <= _SIGNIFICANCE)) + 1
-
-
-def _counts(batches: Batches) -> Iterator[tuple[Sketch, NDArray[np.int64]]]:
-    """Sketches of ten documents or more, each with the numbers of batches in which its documents are, descending.
-
-    A sketch contains every document whose hash is below the sketch's bound, and hashes are the same in all sketches. So
-    below any bound, the sketches that reach it contain a uniform sample of their documents, and all other batches in
-    which these documents are. A sketch is returned once for each smaller bound of another sketch, rounded down by less
-    than a fifth: beside a much larger batch it is a small sample.
-    """
-    read = [(batch, sketch) for batch, sketches in batches.items() for sketch in sketches]
-    for step in {math.floor(_STEPS * math.log2(sketch.bound + 1)) for _, sketch in read}:
-        bound = np.uint64(math.floor(2 ** (step / _STEPS)) - 1)
-        reaching = [
-            (batch, sketch, sketch.hashes[sketch.hashes <= bound]) for batch, sketch in read if sketch.bound >= bound
-        ]
-        held: dict[str, list[NDArray[np.uint64]]] = {}
-        for batch, _, sample in reaching:
-            held.setdefault(batch, []).append(sample)
-        in_batches = np.concatenate([np.unique(np.concatenate(samples)) for samples in held.values()])
-        documents, n_batches = np.unique(in_batches, return_counts=True)
-        for _, sketch, sample in reaching:
-            if len(sample) and len(sketch.hashes) >= _FEWEST:
-                yield sketch, np.sort(n_batches[np.searchsorted(documents, sample)])[::-1]
-
-
 def load(session: Session) -> LedgerState:
-    """All runs, grants and overlaps. The caller must have verified the record."""
+    """Read all runs, grants and overlaps. The caller must have verified the record."""
     plans: dict[str, list[PlannedEvent]] = defaultdict(list)
-    for row in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
-        plans[row.run].append(PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked))
-    runs = session.scalars(select(RunRow).order_by(RunRow.number))
-    lapses = [(row.after_grant + 0.5, _lapse(row)) for row in session.scalars(select(AcceptedCopyRow))]
-    grants: dict[str, list[tuple[float, Grant]]] = defaultdict(lambda: list(lapses))
-    for grant in session.scalars(select(GrantRow)):
-        grants[grant.dataset].append((grant.number, _grant(grant)))
-    overlaps = frozenset((overlap.earlier, overlap.later) for overlap in session.scalars(select(OverlapRow)))
-    records = [run_record(run, tuple(plans[run.id])) for run in runs]
+    for planned in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+        event = Event.from_json(json.loads(planned.event))
+        plans[planned.run].append(PlannedEvent(event=event, charged=planned.asked))
+    runs = [run_record(run, tuple(plans[run.id])) for run in session.scalars(select(RunRow).order_by(RunRow.number))]
+    lapses: list[tuple[float, Grant]] = []
+    for copy in session.scalars(select(AcceptedCopyRow).order_by(AcceptedCopyRow.number)):
+        lapse = Grant(
+            epsilon=0.0,
+            after_run=copy.after_run,
+            created=datetime.fromisoformat(copy.created),
+            lapsed=f"every grant lapsed when an older copy of the ledger was accepted, of {copy.changes} recorded "
+            f"changes, since its witness knew of {copy.witnessed}",
+        )
+        lapses.append((copy.after_grant + 0.5, lapse))
+    numbered: dict[str, list[tuple[float, Grant]]] = defaultdict(lambda: list(lapses))
+    for row in session.scalars(select(GrantRow)):
+        grant = Grant(
+            epsilon=float("inf") if row.unbounded else row.epsilon,
+            delta=row.delta,
+            after_run=row.after_run,
+            created=datetime.fromisoformat(row.created),
+            listed=tuple(json.loads(row.listed)) if row.listed else (),
+            batches_per_document=row.batches_per_document,
+        )
+        numbered[row.dataset].append((row.number, grant))
     return LedgerState(
-        runs=records,
-        grants={name: _in_order(numbered) for name, numbered in grants.items()},
-        overlaps=overlaps,
-        lapses=_in_order(lapses),
+        runs=runs,
+        grants={name: [grant for _, grant in sorted(grants, key=itemgetter(0))] for name, grants in numbered.items()},
+        overlaps=frozenset((pair.earlier, pair.later) for pair in session.scalars(select(OverlapRow))),
+        lapses=[grant for _, grant in sorted(lapses, key=itemgetter(0))],
     )
 
 
+def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
+    """Return the record of a run with its planned events.
+
+    A run without eligible documents has no fingerprint in its record, so that nothing is linked to it.
+    """
+    names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
+    return RunRecord(
+        **{name: getattr(row, name) for name in (*names, "model", "grouping", "batch", "batches_seen", "id_field")},
+        fingerprint=None if row.fingerprint == NO_DOCUMENTS else row.fingerprint,
+        parameters=json.loads(row.parameters),
+        seconds=json.loads(row.seconds),
+        result=json.loads(row.result) if row.result else None,
+        created=datetime.fromisoformat(row.created),
+        plan=plan,
+    )
+
+
+def names(session: Session) -> list[str]:
+    """List the declared datasets, sorted."""
+    return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
+
+
+def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow | AcceptedCopyRow]) -> int:
+    """Return the largest `number` in the table `rows`; 0 if it is empty."""
+    return session.scalar(select(func.max(rows.number))) or 0
+
+
+def ended_by_accepted_copy(session: Session, run: RunRow) -> bool:
+    """Whether `run` had begun when an older copy of the ledger was accepted."""
+    latest = session.scalar(select(func.max(AcceptedCopyRow.after_run)))
+    return latest is not None and run.number <= latest
+
+
+def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
+    """Return the record of dataset `name`; for a series, with a next run on `batch` in mind (None: a new batch)."""
+    linked = state.linked(name)
+    charged = state.charged(linked)
+    runs = [run for run in state.runs if run.dataset == name]
+    own = [run for run in charged if run.dataset == name]
+    shared_batches: dict[str, RunRecord] = {}
+    for pair in state.overlaps:
+        batches = {run.parallel_batch: run for run in own if run.fingerprint in pair and run.parallel_batch is not None}
+        if len(batches) > 1:
+            shared_batches.update(batches)
+    spent, capacities = state.total(charged), [state.grant(each).capacity for each in linked]
+    capacity = Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
+    return DatasetRecord(
+        name=name,
+        unit=charged[0].unit if charged else None,
+        adjacency=charged[0].adjacency if charged else None,
+        grant=state.grant(name),
+        guaranteed=state.guaranteed(name),
+        guaranteed_alone=state.published(name).guaranteed(name),
+        spent=spent,
+        counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
+        linked=linked,
+        fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
+        runs=tuple(run.id for run in runs),
+        unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
+        capacity=capacity,
+        run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
+        batches=tuple(dict.fromkeys(run.batch for run in own if run.batch is not None)),
+        id_field=next((run.id_field for run in own if run.id_field is not None), None),
+        batches_declared=state.batches_declared(name),
+        batches_per_document=state.batches_per_document(name),
+        shared_batches=tuple(str(run.batch) for run in sorted(shared_batches.values(), key=lambda run: run.number)),
+    )
+
+
+def history(state: LedgerState, name: str) -> list[HistoryRecord]:
+    """List grants and runs of dataset `name` in the order in which they were made, the initial grant first."""
+    lines = []
+    for i, (grant, remark) in enumerate(state.grants_with_remarks(name)):
+        listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
+        if grant.batches_per_document > 1:
+            listed += f", a document is in up to {grant.batches_per_document} batches"
+        initial = f"grant {grant} (what every dataset has before its first grant)"
+        text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else initial)
+        lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
+    for run in state.runs:
+        if run.dataset == name:
+            batch = "" if run.batch is None else f" on batch {run.batch}"
+            made_by = recorded(run.parameters)
+            code = "" if made_by is None else f", {described(made_by)}"
+            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.status_in_words}{code}"
+            lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
+    return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
+
+
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
-    """The codes of other corpora that share documents with the corpus of `fingerprint`, according to their sketches."""
+    """Find the codes of other corpora whose sketches share documents with `fingerprint`."""
     others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
     return [
         row.fingerprint
@@ -145,7 +194,7 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: Fingerprint) -> Batches:
-    """The batches of the series of `run`, with the sketches of all documents of charged runs, and of `fingerprint`."""
+    """Collect for each batch of the series of `run` the sketches of charged runs, and `fingerprint` for its own."""
     found: dict[str, dict[str, Sketch]] = {str(run.batch): {fingerprint.code: fingerprint.sketch}}
     for other in state.charged((run.dataset,)):
         if other.batch is not None and other.fingerprint is not None:
@@ -155,7 +204,7 @@ def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: F
 
 
 def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -> NDArray[np.uint64]:
-    """The keyed ids of the documents that charged runs on other batches of the series of `run` read.
+    """Collect the keyed ids of documents that charged runs on other batches of the series of `run` read.
 
     Empty for a run on no batch, which is charged for all of them.
     """
@@ -165,8 +214,8 @@ def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -
     return np.concatenate([np.zeros(0, np.uint64), *(codes_from_text(row.ids) for row in rows if row is not None)])
 
 
-def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The codes of recorded groupings that group documents of `fingerprint` into units differently.
+def other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
+    """Find the codes of recorded groupings that group documents of `fingerprint` into other units.
 
     The groupings of shared documents are compared by their sketches. If the sketches are too small to decide and both
     corpora have the same documents, different codes mean different groupings.
@@ -183,123 +232,56 @@ def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
     return codes
 
 
-def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
-    """The record of a run with its planned events.
+def most_batches(batches: Batches, declared: int) -> int:
+    """Return the largest number of batches that hold one document, as far as sketches show it; at least `declared`.
 
-    A run without eligible documents has no fingerprint in its record, so that nothing is linked to it.
+    It exceeds `declared` if more documents of a sketch than chance explains are in more batches than that. It is then
+    the largest number of batches that hold more of these documents than chance explains.
     """
-    names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
-    return RunRecord(
-        **{name: getattr(row, name) for name in (*names, "model", "grouping", "batch", "batches_seen", "id_field")},
-        fingerprint=None if row.fingerprint == NO_DOCUMENTS else row.fingerprint,
-        parameters=json.loads(row.parameters),
-        seconds=json.loads(row.seconds),
-        result=json.loads(row.result) if row.result else None,
-        created=datetime.fromisoformat(row.created),
-        plan=plan,
-    )
+    most = declared
+    for _, counts in _counts(batches):
+        overlap, frequent = (_unexplained(len(counts), share) for share in (CHANCE_SHARE, _FREQUENT_SHARE))
+        if overlap <= len(counts) and counts[overlap - 1] > declared:
+            most = max(most, int(counts[frequent - 1]))
+    return most
 
 
-def _grant(row: GrantRow) -> Grant:
-    return Grant(
-        epsilon=float("inf") if row.unbounded else row.epsilon,
-        delta=row.delta,
-        after_run=row.after_run,
-        created=datetime.fromisoformat(row.created),
-        listed=tuple(json.loads(row.listed)) if row.listed else (),
-        batches_per_document=row.batches_per_document,
-    )
+def batches_of_most(batches: Batches, read: Sketch) -> int:
+    """Return the largest number of batches that each hold more than half of the documents of `read`, one sketch."""
+    most = 1
+    for sketch, counts in _counts(batches):
+        needed = max(len(counts) // 2 + 1, _unexplained(len(counts), CHANCE_SHARE))
+        if sketch is read and needed <= len(counts):
+            most = max(most, int(counts[needed - 1]))
+    return most
 
 
-def _lapse(row: AcceptedCopyRow) -> Grant:
-    return Grant(
-        epsilon=0.0,
-        after_run=row.after_run,
-        created=datetime.fromisoformat(row.created),
-        lapsed=f"every grant lapsed when an older copy of the ledger was accepted, of {row.changes} recorded changes, "
-        f"since its witness knew of {row.witnessed}",
-    )
+@lru_cache(maxsize=4096)
+def _unexplained(n: int, share: float) -> int:
+    """Return the least number of `n` sampled documents that a `share` of all documents does not explain."""
+    fewer = np.arange(n + 1)  # P(more than so many)
+    return int(np.argmax(bdtrc(fewer, n, share) <= _SIGNIFICANCE)) + 1
 
 
-def _in_order(numbered: list[tuple[float, Grant]]) -> list[Grant]:
-    return [grant for _, grant in sorted(numbered, key=lambda pair: pair[0])]
+def _counts(batches: Batches) -> Iterator[tuple[Sketch, NDArray[np.int64]]]:
+    """Yield sketches of ten documents or more, each with the numbers of batches that hold its documents, descending.
 
-
-def names(session: Session) -> list[str]:
-    """The declared datasets, sorted."""
-    return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
-
-
-def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow | AcceptedCopyRow]) -> int:
-    """The largest `number` in the table `rows`; 0 if it is empty."""
-    return session.scalar(select(func.max(rows.number))) or 0
-
-
-def ended_by_accepted_copy(session: Session, run: RunRow) -> bool:
-    """Whether `run` had begun when an older copy of the ledger was accepted."""
-    latest = session.scalar(select(func.max(AcceptedCopyRow.after_run)))
-    return latest is not None and run.number <= latest
-
-
-def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
-    """The record of dataset `name` in `state`.
-
-    For a series, `counted` is computed for a next run on `batch` (None: a new batch).
+    A sketch contains every document whose hash is below the sketch's bound, and hashes are the same in all sketches.
+    Below any bound, the sketches that reach it therefore contain a uniform sample of their documents, and show all
+    other batches that hold these documents. A sketch is yielded once for each smaller bound of another sketch, rounded
+    down by less than a fifth: beside a much larger batch it is a small sample.
     """
-    linked = state.linked(name)
-    charged = state.charged(linked)
-    runs = [run for run in state.runs if run.dataset == name]
-    spent, capacity = state.total(charged), least_capacity([state.grant(each) for each in linked])
-    return DatasetRecord(
-        name=name,
-        unit=charged[0].unit if charged else None,
-        adjacency=charged[0].adjacency if charged else None,
-        grant=state.grant(name),
-        guaranteed=state.guaranteed(name),
-        guaranteed_alone=state.published(name).guaranteed(name),
-        spent=spent,
-        counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
-        linked=linked,
-        fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
-        runs=tuple(run.id for run in runs),
-        unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
-        capacity=capacity,
-        run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
-        batches=tuple(dict.fromkeys(run.batch for run in charged if run.dataset == name and run.batch is not None)),
-        id_field=next((run.id_field for run in charged if run.dataset == name and run.id_field is not None), None),
-        batches_declared=state.batches_declared(name),
-        batches_per_document=state.batches_per_document(name),
-        shared_batches=_shared_batches(state, [run for run in charged if run.dataset == name]),
-    )
-
-
-def _shared_batches(state: LedgerState, runs: list[RunRecord]) -> tuple[str, ...]:
-    """The batches of a series' `runs` that share documents with another one, each document being a unit."""
-    found = {}
-    for pair in state.overlaps:
-        batches = {
-            run.parallel_batch: run for run in runs if run.fingerprint in pair and run.parallel_batch is not None
-        }
-        if len(batches) > 1:
-            found.update(batches)
-    return tuple(str(run.batch) for run in sorted(found.values(), key=lambda run: run.number))
-
-
-def history(state: LedgerState, name: str) -> list[HistoryRecord]:
-    """Grants and runs of dataset `name` in the order in which they were made, the initial grant first."""
-    lines = []
-    for i, (grant, remark) in enumerate(state.granted(name)):
-        listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
-        if grant.batches_per_document > 1:
-            listed += f", a document is in up to {grant.batches_per_document} batches"
-        initial = f"grant {grant} (what every dataset has before its first grant)"
-        text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else initial)
-        lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
-    for run in state.runs:
-        if run.dataset == name:
-            batch = "" if run.batch is None else f" on batch {run.batch}"
-            made_by = recorded(run.parameters)
-            code = "" if made_by is None else f", {described(made_by)}"
-            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}{code}"
-            lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
-    return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
+    read = [(batch, sketch) for batch, sketches in batches.items() for sketch in sketches]
+    for step in {math.floor(_STEPS * math.log2(sketch.bound + 1)) for _, sketch in read}:
+        bound = np.uint64(math.floor(2 ** (step / _STEPS)) - 1)
+        reaching = [
+            (batch, sketch, sketch.hashes[sketch.hashes <= bound]) for batch, sketch in read if sketch.bound >= bound
+        ]
+        held: dict[str, list[NDArray[np.uint64]]] = {}
+        for batch, _, sample in reaching:
+            held.setdefault(batch, []).append(sample)
+        in_batches = np.concatenate([np.unique(np.concatenate(samples)) for samples in held.values()])
+        documents, n_batches = np.unique(in_batches, return_counts=True)
+        for _, sketch, sample in reaching:
+            if len(sample) and len(sketch.hashes) >= _FEWEST:
+                yield sketch, np.sort(n_batches[np.searchsorted(documents, sample)])[::-1]

@@ -13,13 +13,12 @@ from sqlalchemy.orm import Session
 
 from dplda.base.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.budget import queries
-from dplda.budget import schema as integrity
 from dplda.budget.database import Store
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import Status
 from dplda.budget.privacy_filter import LedgerState, admit
 from dplda.budget.queries import batches_of_most, most_batches
-from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
+from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow, canonical
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
 
 _ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
@@ -41,9 +40,9 @@ class Reservation:
         self.events = events
 
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read.
+        """Return a mask of the documents, by their keyed `ids` (n_documents,), that no other batch has read.
 
-        All documents, if the run is on no batch.
+        It holds all documents if the run is on no batch of a series.
         """
         with self._store.reading() as session:
             state = self._load(session)
@@ -53,10 +52,10 @@ class Reservation:
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filters again, now of all datasets that share documents with these, and of the batches in which the
-        documents of a series are: by their ids if the run has an `id_field`, else by the documents' own words. Also
-        checks that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the
-        run then ends as `REFUSED` and costs nothing.
+        Checks the filters again, now of all datasets that share documents with these, and of all batches that hold
+        documents of this one: by their ids if the run has an `id_field`, else by the documents' own words. Also checks
+        that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the run
+        then ends as `REFUSED` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -80,7 +79,7 @@ class Reservation:
                 admit(
                     replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
                     replace(run, **{name: getattr(row, name) for name in ("fingerprint", "grouping", "batches_seen")}),
-                    regrouped=queries.regrouped(session, fingerprint),
+                    other_units=queries.other_units(session, fingerprint),
                     batches_of_most=of_most,
                 )
                 new = _document_rows(session, fingerprint, shared)
@@ -90,7 +89,7 @@ class Reservation:
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []
                 row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
-            integrity.record(session, self._store.chain, *new, row)
+            self._store.chain.record(session, *new, row)
         if refusal is not None:
             raise refusal
 
@@ -100,7 +99,7 @@ class Reservation:
         Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
         equals a planned event that was not charged yet.
         """
-        text = integrity.canonical(event.to_json())
+        text = canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
@@ -111,7 +110,7 @@ class Reservation:
             if row is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
             row.asked = True
-            integrity.record(session, self._store.chain, row)
+            self._store.chain.record(session, row)
 
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
@@ -121,12 +120,12 @@ class Reservation:
         `model` is the path of the released model, or `result` what the run released instead, as plain JSON; `seconds`,
         the time of each stage, stay in the ledger. Raises `GateError` if the run has ended already.
         """
-        times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
+        times = canonical({stage: float(value) for stage, value in seconds.items()})
         with self._store.writing() as session:
             row = self._open_row(session)
             row.status, row.model, row.seconds = Status.DONE, model, times
-            row.result = None if result is None else integrity.canonical(dict(result))
-            integrity.record(session, self._store.chain, row)
+            row.result = None if result is None else canonical(dict(result))
+            self._store.chain.record(session, row)
 
     def abandon(self, status: str, reason: str) -> None:
         """End the run without a model: charged events stay spent, all others are refunded.
@@ -140,7 +139,7 @@ class Reservation:
             row = self._row(session)
             if row.status == Status.RESERVED:
                 row.status, row.reason = status, reason
-                integrity.record(session, self._store.chain, row)
+                self._store.chain.record(session, row)
 
     def _open_row(self, session: Session) -> RunRow:
         row = self._row(session)
@@ -161,7 +160,7 @@ class Reservation:
 
 
 def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
-    """New rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    """Make new rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
     if fingerprint.code == NO_DOCUMENTS:
         return []
     rows: list[Base] = []

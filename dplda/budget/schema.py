@@ -1,17 +1,14 @@
-"""The ledger's tables (SQLAlchemy).
+"""The ledger's tables (SQLAlchemy), and the journal that shows whether anyone else changed them.
 
 The schema version is SQLite's ``user_version``. A ledger of another version is refused. Whoever changes the tables
 increments `SCHEMA_VERSION`.
 
-Every row of the state tables is written by `integrity.record`, which keeps the journal.
-
-
-The hash chain: a journal of every written row, against which the tables can be verified.
-
-`verify` detects changes by anyone without the key: a row of any table changed, added or removed, anything added to the
-file or damaged in it, and a journal changed, reordered or cut short. It cannot detect a new ledger and key in place of
-deleted ones, or changes by someone who has the key file and recomputes the chain. An older copy in place of the newer
-one is intact: only `dplda.budget.database` can tell.
+Every row of the state tables is written by `Chain.record`, which adds it to the journal: a hash chain under the
+ledger's key. `Chain.verify` replays the journal and detects changes by anyone without the key: a row of any table
+changed, added or removed, anything added to the file or damaged in it, and a journal changed, reordered or cut short.
+It cannot detect a new ledger and key in place of deleted ones, or changes by someone who has the key file and
+recomputes the chain. An older copy in place of the newer one is intact: only the witness (`dplda.budget.database`) can
+tell.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -59,7 +55,7 @@ class GrantRow(Base):
     after_run: Mapped[int]  # number of the ledger's latest run when the grant was made; 0 before the first run
     created: Mapped[str]
     listed: Mapped[str | None]  # canonical JSON: rising epsilons to which the grant may be raised later
-    batches_per_document: Mapped[int]  # the most batches of a series in which one document is, as declared
+    batches_per_document: Mapped[int]  # declared largest number of batches of a series that hold one document
 
 
 class RunRow(Base):
@@ -82,25 +78,22 @@ class RunRow(Base):
     model: Mapped[str | None]
     fingerprint: Mapped[str | None]
     created: Mapped[str]
-    grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit
-    batch: Mapped[str | None]  # the batch of the series `dataset` to which the documents belong
-    batches_seen: Mapped[int]  # the most batches of the series in which documents were seen when the run was bound
-    id_field: Mapped[str | None]  # the column whose ids decide to which batch a document belongs
-    result: Mapped[str | None]  # canonical JSON: what a run released, if it is no model
+    grouping: Mapped[str | None]  # the code of its `GroupingRow`; null if each document is a unit
+    batch: Mapped[str | None]  # the documents' batch in the series `dataset`
+    batches_seen: Mapped[int]  # largest number of batches that hold one document, as seen when the run was bound
+    id_field: Mapped[str | None]  # the column whose ids assign documents to batches
+    result: Mapped[str | None]  # canonical JSON: what a run released, unless it is a model
 
 
 class EventRow(Base):
-    """A planned event of a run.
-
-    `asked` is true once the event has been charged, which is committed before its release is computed.
-    """
+    """A planned event of a run."""
 
     __tablename__ = "events"
 
     run: Mapped[str] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True)
     event: Mapped[str]  # canonical JSON of `Event.to_json`
-    asked: Mapped[bool]
+    asked: Mapped[bool]  # whether it was charged, which is committed before its release is computed
 
 
 class ComparisonRow(Base):
@@ -168,13 +161,13 @@ class DocumentIdsRow(Base):
 
 
 class AcceptedCopyRow(Base):
-    """An older copy of the ledger that was accepted, by which every earlier grant lapsed and every open run ended."""
+    """An older copy of the ledger that was accepted. It made every earlier grant lapse and ended every open run."""
 
     __tablename__ = "accepted_copies"
 
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    changes: Mapped[int]  # recorded in the copy
-    witnessed: Mapped[int]  # of which the witness knew
+    changes: Mapped[int]  # number of changes recorded in the copy
+    witnessed: Mapped[int]  # number of changes that the witness knew of
     after_grant: Mapped[int]  # number of the latest grant of the copy
     after_run: Mapped[int]  # number of its latest run
     created: Mapped[str]
@@ -207,109 +200,106 @@ STATE: tuple[type[Base], ...] = (
     DocumentIdsRow, AcceptedCopyRow,
 )  # fmt: skip
 
-
 _State = dict[tuple[str, str], dict[str, Any]]  # (table, primary key) -> row
 
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification: whether it found no fault (`ok`), the number of the record's changes, and the faults.
-
-    Each fault is one line of `problems`.
-
-    `outdated` says that the only fault is that the witness knows a newer or another record. The file is then intact in
-    itself, but `ok` is False.
-    """
+    """What a verification found; `ok` is True if there is no fault."""
 
     ok: bool
-    length: int
-    problems: tuple[str, ...]
+    length: int  # number of recorded changes
+    problems: tuple[str, ...]  # the faults, one line each
+    # The only fault is that the witness knows a newer or another record. The file is then intact in itself.
     outdated: bool = False
 
 
 def canonical(value: Any) -> str:
-    """`value` as canonical JSON. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
+    """Return `value` as canonical JSON. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
+def journal_end(session: Session) -> tuple[int, str]:
+    """Return the number and the code of the journal's last row; 0 and an empty text if it is empty."""
+    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
+    return (0, "") if last is None else (last.number, last.code)
+
+
 class Chain:
-    """Authentication codes (HMAC) under a ledger's key of 32 bytes."""
+    """The journal's hash chain: authentication codes (HMAC) under a ledger's key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         # Fingerprints use the same key; with a derived key, none can pass for a code of the journal.
         self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
 
-    def _code(self, *parts: str) -> str:
-        return hmac.new(self._key, "\n".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()
+    def record(self, session: Session, *rows: Base) -> None:
+        """Write new or changed state rows in order, with their journal rows.
+
+        Raises `LedgerError` if the end of the journal was altered.
+        """
+        for _, kind in groupby(rows, type):
+            session.add_all(kind)
+            session.flush()
+        head = session.get(HeadRow, 1)
+        if head is None or self._head_problems(session, head):
+            raise LedgerError("The ledger's journal was altered. See: dplda budget verify")
+        for row in rows:
+            values = {column.key: getattr(row, column.key) for column in inspect(type(row)).columns}
+            change = canonical({"table": row.__tablename__, "row": values})
+            head.length, head.code = head.length + 1, self.link(head.code, change)
+            session.add(JournalRow(number=head.length, change=change, code=head.code))
+        head.seal = self.seal(head.length, head.code)
+        session.flush()
+
+    def verify(self, session: Session) -> Verification:
+        """Check the file and every code of the journal, replay the journal and compare the result with the tables."""
+        problems = _file_problems(session)
+        head = session.get(HeadRow, 1)
+        problems += ["the journal's head was removed"] if head is None else self._head_problems(session, head)
+        recorded: _State = {}
+        previous, number, length = "", 0, 0
+        for row in session.connection().exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
+            if row.number != number + 1:
+                problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
+            if not hmac.compare_digest(str(row.code).encode(), self.link(previous, row.change).encode()):
+                problems.append(f"journal row {row.number} was altered, added or follows a removed one")
+            else:
+                change = json.loads(row.change)
+                recorded[_key(change["table"], change["row"])] = change["row"]
+            previous, number, length = row.code, row.number, length + 1
+        problems += _differences(recorded, _stored(session))
+        return Verification(not problems, length, tuple(problems))
+
+    def _head_problems(self, session: Session, head: HeadRow) -> list[str]:
+        """List faults at the journal's end, without reading all of the journal."""
+        if not hmac.compare_digest(str(head.seal).encode(), self.seal(head.length, head.code).encode()):
+            return ["the journal's head was altered"]
+        if (last := journal_end(session)) != (head.length, head.code):
+            return [f"the journal ends at row {last[0]}, its head says {head.length}"]
+        return []
 
     def link(self, previous: str, change: str) -> str:
-        """The code of `change`, which follows the row with the code `previous`."""
+        """Return the HMAC over a change and the code of the row before it."""
         return self._code("row", previous, change)
 
     def seal(self, length: int, code: str) -> str:
-        """The code of the journal's end, at `length` rows and the last row's `code`."""
+        """Return the HMAC over the journal's length and its last code."""
         return self._code("head", str(length), code)
 
     def mark(self, length: int, code: str) -> str:
-        """The code of a witness's mark of the journal's end."""
+        """Return the HMAC over a witness's mark of the journal's end."""
         return self._code("mark", str(length), code)
 
     def owner(self) -> str:
-        """The code that shows that a ledger was made with this key."""
+        """Return the code that identifies a ledger's key."""
         return self._code("owner")
 
-    def begin(self) -> HeadRow:
-        """The head of an empty journal."""
-        return HeadRow(id=1, length=0, code="", seal=self.seal(0, ""), owner=self.owner())
-
-
-def record(session: Session, chain: Chain, *rows: Base) -> None:
-    """Write new or changed state rows in order, with their journal rows.
-
-    Raises `LedgerError` if the end of the journal was altered.
-    """
-    for _, kind in groupby(rows, type):
-        session.add_all(kind)
-        session.flush()
-    head = session.get(HeadRow, 1)
-    if head is None or _head_problems(session, chain, head):
-        raise LedgerError("The ledger's journal was altered. See: dplda budget verify")
-    for row in rows:
-        values = {column.key: getattr(row, column.key) for column in inspect(type(row)).columns}
-        change = canonical({"table": row.__tablename__, "row": values})
-        head.length, head.code = head.length + 1, chain.link(head.code, change)
-        session.add(JournalRow(number=head.length, change=change, code=head.code))
-    head.seal = chain.seal(head.length, head.code)
-    session.flush()
-
-
-def end(session: Session) -> tuple[int, str]:
-    """The number and the code of the journal's last row; 0 and an empty text before the first."""
-    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
-    return (0, "") if last is None else (last.number, last.code)
-
-
-def _head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
-    """Faults at the journal's end, found without reading all of it."""
-    if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
-        return ["the journal's head was altered"]
-    if (last := end(session)) != (head.length, head.code):
-        return [f"the journal ends at row {last[0]}, its head says {head.length}"]
-    return []
-
-
-def verify(session: Session, chain: Chain) -> Verification:
-    """Check the file and every code of the journal, replay the journal and compare the result with the tables."""
-    problems = _file_problems(session)
-    head = session.get(HeadRow, 1)
-    problems += ["the journal's head was removed"] if head is None else _head_problems(session, chain, head)
-    state, faults, length = _replay(session, chain)
-    problems += [*faults, *_differences(state, dict(_tables(session)))]
-    return Verification(not problems, length, tuple(problems))
+    def _code(self, *parts: str) -> str:
+        return hmac.new(self._key, "\n".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()
 
 
 def _file_problems(session: Session) -> list[str]:
-    """Faults of the database file: damage, such as an index that lacks a row, and added tables, indices or triggers."""
+    """List faults of the database file: damage, such as an index that lacks a row, and tables or triggers added."""
     connection = session.connection()
     lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
     problems = [] if lines == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in lines]
@@ -320,30 +310,15 @@ def _file_problems(session: Session) -> list[str]:
     return problems
 
 
-def _replay(session: Session, chain: Chain) -> tuple[_State, list[str], int]:
-    """The state after all changes of the journal, the journal's faults, and its length."""
-    state: _State = {}
-    problems = []
-    previous, number, length = "", 0, 0
-    for row in session.connection().exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
-        if row.number != number + 1:
-            problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
-        if not hmac.compare_digest(str(row.code).encode(), chain.link(previous, row.change).encode()):
-            problems.append(f"journal row {row.number} was altered, added or follows a removed one")
-        else:
-            change = json.loads(row.change)
-            state[_key(change["table"], change["row"])] = change["row"]
-        previous, number, length = row.code, row.number, length + 1
-    return state, problems, length
-
-
-def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """Every state row as SQLite stores it, without conversions that could hide a change."""
+def _stored(session: Session) -> _State:
+    """Read every state row as SQLite stores it, without conversions that could hide a change."""
+    stored = {}
     for kind in STATE:
         name = kind.__tablename__
         columns = ", ".join(f'"{column.name}"' for column in Base.metadata.tables[name].columns)
         for row in session.connection().exec_driver_sql(f"SELECT {columns} FROM {name}").mappings():
-            yield _key(name, dict(row)), dict(row)
+            stored[_key(name, dict(row))] = dict(row)
+    return stored
 
 
 def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
@@ -351,11 +326,11 @@ def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
     return table, "/".join(str(row[name]) for name in names)
 
 
-def _differences(expected: _State, tables: _State) -> list[str]:
-    problems = [f"{table} {key!r} was removed" for table, key in expected if (table, key) not in tables]
-    for (table, key), row in tables.items():
-        if (table, key) not in expected:
+def _differences(recorded: _State, stored: _State) -> list[str]:
+    problems = [f"{table} {key!r} was removed" for table, key in recorded if (table, key) not in stored]
+    for (table, key), row in stored.items():
+        if (table, key) not in recorded:
             problems.append(f"{table} {key!r} is not in the journal")
-        elif changed := [name for name, value in row.items() if value != expected[table, key].get(name)]:
+        elif changed := [name for name, value in row.items() if value != recorded[table, key].get(name)]:
             problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
     return problems

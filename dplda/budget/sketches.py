@@ -40,7 +40,7 @@ class Sketch:
         self.members = rows[np.arange(len(rows)) - first <= _CROWD]
 
     def with_documents(self, hashes: _Codes, units: _Codes | None = None) -> Sketch:
-        """This sketch with more documents, by their `hashes` (n,) and the codes of their `units` (n,)."""
+        """Add documents, by their `hashes` (n,) and the codes of their `units` (n,)."""
         members = self.members if units is None else np.concatenate([self.members, np.stack([hashes, units], axis=1)])
         return Sketch(np.concatenate([self.hashes, hashes]), members)
 
@@ -50,7 +50,7 @@ class Sketch:
         return int(self.hashes[-1]) if len(self.hashes) == _SKETCH_SIZE else 2**64 - 1
 
     def shared(self, other: Sketch) -> tuple[int, int]:
-        """The number of documents in both samples, and in the smaller sample.
+        """Count the documents in both samples, and in the smaller sample.
 
         The samples are the hashes of both sketches up to the smaller bound.
         """
@@ -90,7 +90,7 @@ class Sketch:
         return n_unmatched > _MAX_UNMATCHED * n_compared
 
     def _crowded(self, documents: _Codes) -> NDArray[np.bool_]:
-        """Mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
+        """Return a mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
         held = self.members[:, 0]
         return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 
@@ -104,17 +104,17 @@ class Sketch:
         return sparse.csr_array((ones, places), shape=(len(units), len(documents)))
 
     def to_text(self) -> str:
-        """The hashes for the ledger: base64, ascending, little-endian."""
+        """Write the hashes for the ledger: base64, ascending, little-endian."""
         return codes_to_text(self.hashes)
 
     def members_to_text(self) -> str:
-        """The members for the ledger: the number of units of each document, and their codes, in base64."""
+        """Write the members for the ledger: the number of units of each document, and their codes, in base64."""
         counts = np.diff(np.searchsorted(self.members[:, 0], self.hashes), append=len(self.members))
         return f"{codes_to_text(counts.astype(np.uint64))} {codes_to_text(self.members[:, 1])}"
 
     @classmethod
     def from_text(cls, hashes: str, members: str | None = None) -> Sketch:
-        """The sketch that `to_text` and `members_to_text` wrote."""
+        """Read a sketch that `to_text` and `members_to_text` wrote."""
         documents = codes_from_text(hashes)
         if members is None:
             return cls(documents)
@@ -124,30 +124,30 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The keyed code, sketch and grouping of a corpus. Private.
-
-    Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. If they
-    also group these documents into the same units, regardless of the units' names, they have the same `grouping`.
-    `grouping` is None if every document is a unit, and if there are none (`NO_DOCUMENTS`). In a series that tells its
-    documents apart by ids, `ids` (n_documents,) are keyed hashes of these.
-    """
+    """The keyed code, sketch and grouping of a corpus. Private."""
 
     code: str
+    """The same for corpora with the same documents."""
     sketch: Sketch = field(default_factory=Sketch, compare=False)
+    """Finds the documents that two corpora share."""
     grouping: str | None = None
+    """The same for corpora that group the same documents into the same units, whatever the units' names. None if every
+    document is a unit, and if there are none (`NO_DOCUMENTS`).
+    """
     ids: _Codes | None = field(default=None, compare=False)
+    """Keyed hashes (n_documents,) of the documents' ids, in a series that tells its documents apart by ids."""
 
 
 def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:
-    """Mask of the `codes` (n,) that are among `others`. NumPy 2.0's lookup table overflows for 64-bit numbers."""
+    """Return a mask of the `codes` (n,) among `others`. NumPy 2.0's lookup table overflows for 64-bit numbers."""
     return np.isin(codes, others, kind="sort")
 
 
 def codes_to_text(codes: _Codes) -> str:
-    """64-bit `codes` (n,) for the ledger: base64, little-endian."""
+    """Write 64-bit `codes` (n,) for the ledger: base64, little-endian."""
     return base64.b64encode(codes.astype("<u8").tobytes()).decode()
 
 
 def codes_from_text(text: str) -> _Codes:
-    """The codes that `codes_to_text` wrote."""
+    """Read codes that `codes_to_text` wrote."""
     return np.frombuffer(base64.b64decode(text), "<u8").astype(np.uint64)

@@ -108,7 +108,7 @@ def _write_papers(
 ) -> None:
     """Write each of `papers` about `run` into its file, and say which answers are missing."""
     from dplda.audit.answers import Answers
-    from dplda.audit.compliance_forms import write_paper
+    from dplda.audit.compliance_forms import write_form
 
     for file in papers.values():
         refuse_existing(file)
@@ -120,7 +120,7 @@ def _write_papers(
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
-        texts[file], asked = write_paper(paper, model, together, answers, title)
+        texts[file], asked = write_form(paper, model, together, answers, title)
         missing |= {question.name: question for question in asked}
     for file, text in texts.items():
         write_file(file, text)

@@ -76,7 +76,7 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
         "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
         "spent": f"epsilon {at_least(_spent(record))}, delta {record.delta:g}",
         "private": "yes" if record.sound else "NO",
-        "status": record.described,
+        "status": record.status_in_words,
         "model": record.model or "none",
         "software": "not recorded" if (made_by := recorded(record.parameters)) is None else described(made_by),
         "begun": f"{record.created:%Y-%m-%d %H:%M} UTC",
@@ -94,7 +94,7 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 def _row(record: RunRecord) -> tuple[str, ...]:
     asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
-    status = record.described
+    status = record.status_in_words
     if "by" in record.parameters:
         by = " and by ".join(filter(None, record.parameters["by"]))
         status += f", tables by {by}" if by else ", shares of all documents"

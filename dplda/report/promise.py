@@ -287,7 +287,7 @@ def all_runs(
         record.name: AllRuns(
             len(record.runs),
             record.guaranteed_alone,
-            record.guaranteed_alone.described(record.grant),
+            record.guaranteed_alone.in_words(record.grant),
             unknown=len(shown_runs[record.name] - set(record.runs)),
             grant=record.grant,
             records=tuple(shared.get(record.name, ())),

@@ -20,8 +20,7 @@ from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import frequency_limit, run_mu
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE
-from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.word_votes import MOST_WORDS
+from dplda.private.statistics.clipping import BOUND, MOST_WORDS
 
 DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 VOTE = 0.095  # mean vote for a word by a document that contains it

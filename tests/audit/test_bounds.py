@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
-from dplda.audit.bounds import Claim, _lower_bound, epsilon_shown, mu_shown, show, upper_limit
+from dplda.audit.bounds import Claim, _lower_bound, epsilon_shown, lower_bounds, mu_shown, upper_limit
 from dplda.budget.accountant import gaussian_delta, gaussian_epsilon
 
 rates = st.floats(0.0, 1.0)
@@ -60,25 +60,25 @@ def ratios(random, mu, runs) -> tuple[np.ndarray, np.ndarray]:
 def test_a_gaussian_is_shown_for_the_most_part_and_never_beyond():
     random, mu = np.random.default_rng(1), 1.0
     claim = Claim(gaussian_epsilon(mu, 1e-6), 1e-6, mu)
-    all_shown = [show(*ratios(random, mu, 4000), claim, 0.05) for _ in range(50)]
+    all_shown = [lower_bounds(*ratios(random, mu, 4000), claim, 0.05) for _ in range(50)]
     assert not any(shown.refutes(claim) for shown in all_shown)
     assert np.mean([shown.gaussian for shown in all_shown]) > 0.8 * claim.epsilon
     assert min(shown.epsilon for shown in all_shown) > 1.0
-    twice = show(*ratios(random, 2 * mu, 4000), claim, 0.05)
+    twice = lower_bounds(*ratios(random, 2 * mu, 4000), claim, 0.05)
     assert twice.refutes(claim)
 
 
 @given(st.integers(8, 60), st.integers(0, 99))
 def test_what_cannot_be_told_apart_shows_nothing(runs, seed):
     evidence = np.random.default_rng(seed).integers(0, 2, runs) - 0.5
-    shown = show(evidence, evidence, Claim(1.0, 1e-6, 0.3, 1e-8), 0.05)
+    shown = lower_bounds(evidence, evidence, Claim(1.0, 1e-6, 0.3, 1e-8), 0.05)
     assert shown.epsilon == shown.mu == shown.gaussian == 0.0
 
 
 @pytest.mark.full
 def test_a_bound_on_mu_exceeds_the_truth_as_seldom_as_it_says():
     random, audits, claim = np.random.default_rng(2), 2000, Claim(4.0, 1e-6, 1.0)
-    wrong = sum(show(*ratios(random, 1.0, 200), claim, 0.4).refutes(claim) for _ in range(audits))
+    wrong = sum(lower_bounds(*ratios(random, 1.0, 200), claim, 0.4).refutes(claim) for _ in range(audits))
     assert 0 < wrong < 0.2 * audits
 
 
@@ -86,5 +86,5 @@ def test_a_failure_probability_explains_errors_of_its_size():
     """A mechanism that gives itself away in one of ten runs shows nothing where that was claimed."""
     less, more = np.full(4000, -1.0), np.where(np.arange(4000) % 10 == 0, 1.0, -1.0)
     certain, failing = Claim(1.0, 1e-6, 0.3), Claim(1.0, 0.2, 0.3, 0.15)
-    assert show(less, more, certain, 0.05).refutes(certain)
-    assert not show(less, more, failing, 0.05).refutes(failing)
+    assert lower_bounds(less, more, certain, 0.05).refutes(certain)
+    assert not lower_bounds(less, more, failing, 0.05).refutes(failing)

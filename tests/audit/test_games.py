@@ -9,7 +9,7 @@ from full_helpers import full_after
 from benchmarks.audit.broken import BROKEN, mechanism
 from benchmarks.audit.counterexample import claim, evidence
 from dplda.audit import catalogue
-from dplda.audit.bounds import show
+from dplda.audit.bounds import lower_bounds
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import play
 from dplda.base.config import PrivacySettings
@@ -88,7 +88,7 @@ def test_broken_variants_are_refuted(broken, game):
 )
 def test_the_published_calibration_is_refuted(placement, documents, runs):
     promised = claim(2.0, 1e-6)
-    shown = show(*evidence(placement, 2.0, 1e-6, documents, runs, seed=0), promised, 0.05)
+    shown = lower_bounds(*evidence(placement, 2.0, 1e-6, documents, runs, seed=0), promised, 0.05)
     assert shown.epsilon > promised.epsilon
 
 

@@ -15,7 +15,7 @@ from dplda.audit.membership import (
     OFFLINE,
     ONLINE,
     attack_chart,
-    detected,
+    detect,
     detection,
     interval,
     log_likelihoods,
@@ -127,7 +127,7 @@ def test_the_lowest_threshold_that_accuses_few_enough_is_used(seed, allowed):
     rng = np.random.default_rng(seed)
     values, inside = rng.integers(0, 12, 250).astype(float), rng.random(250) < 0.5
     values[rng.random(250) < 0.2] = -np.inf
-    found, accused = (int(x[0]) for x in detected(values, inside, np.array([allowed])))
+    found, accused = (int(x[0]) for x in detect(values, inside, np.array([allowed])))
     fine = [t for t in [-np.inf, *range(13)] if (values[~inside] > t).sum() <= allowed * (~inside).sum()]
     assert accused == (values[~inside] > min(fine)).sum()
     assert found == (values[inside] > min(fine)).sum()

@@ -8,14 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_helpers import gaussian, spend
+from ledger_helpers import WHOLE, gaussian, spend
 
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Ledger, ledger
-from dplda.budget.accountant import capacity
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-WHOLE = capacity(10.0, 1e-5).mu_squared
 RUN_ID = re.compile(r"reviews-[a-z2-7]{8}")
 
 

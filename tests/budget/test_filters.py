@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import a_run, gaussian
+from ledger_helpers import WHOLE, a_run, gaussian
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Grant, Guarantee, PlannedEvent
 from dplda.budget.accountant import Cost, capacity
 from dplda.budget.ledger_records import Basis
 from dplda.budget.privacy_filter import LedgerState, admit
 
-WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)
 RUNS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz"), COSTS), max_size=12)
 
@@ -50,7 +50,7 @@ def test_every_document_stays_within_the_grant_however_names_overlap(runs):
     kept = admitted(runs, {})
     for fingerprint in "wxyz":
         held = [run for run in kept if run.fingerprint == fingerprint]
-        assert LedgerState(runs=kept, grants={}).total(held).mu_squared <= WHOLE
+        assert LedgerState(runs=kept, grants={}).total(held).mu_squared <= capacity(*DEFAULT_GRANT).mu_squared
 
 
 @given(RUNS, COSTS)
@@ -87,8 +87,8 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
-    with pytest.raises(BudgetRefused, match=r"too little for another private choice of words \(1e-07, needed: 2e-07"):
-        admit(book(), a_run(plan=plan))
+    with pytest.raises(BudgetRefused, match=r"\(1e-07, needed: 2e-07"):
+        admit(book(a=Grant(epsilon=10.0, delta=1e-5)), a_run(plan=plan))
 
 
 def test_a_run_that_took_nothing_links_and_fixes_nothing():
@@ -103,9 +103,7 @@ def test_the_smaller_grant_of_linked_datasets_decides():
     grants = {"a": Grant(epsilon=50.0), "b": Grant(epsilon=1.0)}
     run = a_run(2, "a", 1.0, fingerprint="f")
     admit(book(**grants), run)
-    with pytest.raises(
-        BudgetRefused, match=r"Dataset 'b', which shares documents with 'a' \(exact, not for publication\), cannot pay"
-    ):
+    with pytest.raises(BudgetRefused, match=r"'b', .*'a' \(exact, not for publication\), cannot pay"):
         admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
 
 
@@ -114,7 +112,7 @@ def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(change
     first = a_run(1, "b", 0.01, fingerprint="f")
     with pytest.raises(
         BudgetRefused,
-        match=r"'b', which shares documents with 'a' .*, is fixed to (unit 'document'|adjacency 'add-)",
+        match=r"'b', .*'a' .* (unit 'document'|adjacency 'add-)",
     ):
         admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
 
@@ -139,7 +137,7 @@ def test_a_sound_run_after_an_unsound_one_is_refused_once_the_grant_is_bounded_a
 
 def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
     spent = a_run(1, "a", WHOLE / 3)
-    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06, and takes") as refusal:
+    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06") as refusal:
         admit(book(spent), a_run(2, "a", WHOLE))
     left = float(str(refusal.value).split("; epsilon ")[1].split()[0])
     admit(book(spent), a_run(2, "a", capacity(left, 1e-6).mu_squared))
@@ -148,7 +146,7 @@ def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
 
 
 EARLY, LARGE, SMALL = Grant(epsilon=40.0), Grant(epsilon=20.0, after_run=1), Grant(epsilon=5.0, after_run=2)
-WIDE, MORE = Grant(epsilon=4.0, delta=1e-4, after_run=2), Grant(epsilon=30.0, after_run=2)
+WIDE, MORE = Grant(epsilon=4.0, delta=10 * DEFAULT_GRANT[1], after_run=2), Grant(epsilon=30.0, after_run=2)
 LADDER = Grant(epsilon=1.0, delta=1e-6, listed=(2.0, 4.0, 8.0), after_run=1)
 
 
@@ -156,19 +154,19 @@ def level(epsilon, delta=1e-6):
     return Grant(epsilon=epsilon, delta=delta, after_run=2)
 
 
-def spending(epsilon, delta=1e-5):
+def spending(epsilon, delta=DEFAULT_GRANT[1]):
     """A run that takes a little less than a whole grant of epsilon."""
     return 0.999 * capacity(epsilon, delta).mu_squared
 
 
-def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
+def held(epsilon, delta=DEFAULT_GRANT[1], basis="fixed beforehand", allows_more=False):
     return Guarantee(epsilon=epsilon, delta=delta, basis=basis, allows_more=allows_more)
 
 
 @pytest.mark.parametrize(
     ("grants", "spent", "guarantee"),
     [
-        ([], spending(10.0), held(10.0)),
+        ([], spending(*DEFAULT_GRANT), held(*DEFAULT_GRANT)),
         ([EARLY, LARGE], spending(20.0), held(20.0)),
         ([EARLY, LARGE, SMALL], spending(1.0), held(20.0)),
         ([LARGE, SMALL, replace(LARGE, after_run=2)], spending(20.0), held(20.0)),
@@ -189,8 +187,9 @@ def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
         ([LARGE, replace(MORE, listed=(60.0,)), level(60.0)], spending(50.0),
          held(60.0, 1e-6, Basis.AFTER_LOOKING, allows_more=True)),
         ([Grant(epsilon=math.inf)], 1.0, held(math.inf, basis=Basis.NO_LIMIT)),
-        ([LARGE, level(math.inf, 1e-5), SMALL], spending(1.0), held(20.0)),
-        ([LARGE, level(math.inf, 1e-5)], spending(50.0), held(math.inf, basis=Basis.AFTER_LOOKING, allows_more=True)),
+        ([LARGE, level(math.inf, DEFAULT_GRANT[1]), SMALL], spending(1.0), held(20.0)),
+        ([LARGE, level(math.inf, DEFAULT_GRANT[1])], spending(50.0),
+         held(math.inf, basis=Basis.AFTER_LOOKING, allows_more=True)),
     ],
 )  # fmt: skip
 def test_the_guarantee_is_the_least_level_fixed_before_the_first_output_that_was_kept(grants, spent, guarantee):
@@ -229,11 +228,11 @@ def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_pro
     first = a_run(1, "a", 0.1, unit="user", fingerprint="f", grouping="g")
     run = a_run(2, "a", 0.1, unit="user", fingerprint="f", grouping="h")
     admit(book(first), run)
-    with pytest.raises(BudgetRefused, match=r"fixed to the way in which an earlier run \(a-1\) grouped"):
-        admit(book(first), run, regrouped={"g"})
-    admit(book(first, a=Grant(epsilon=math.inf)), run, regrouped={"g"})
+    with pytest.raises(BudgetRefused, match=r"an earlier run \(a-1\) grouped"):
+        admit(book(first), run, other_units={"g"})
+    admit(book(first, a=Grant(epsilon=math.inf)), run, other_units={"g"})
     idle = a_run(1, "a", plan=(), unit="user", fingerprint="f", grouping="g")
-    admit(book(idle), run, regrouped={"g"})
+    admit(book(idle), run, other_units={"g"})
 
 
 def test_an_unbounded_grant_has_no_limit_in_either_currency():

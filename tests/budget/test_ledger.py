@@ -4,14 +4,12 @@ import math
 import re
 
 import pytest
-from ledger_helpers import gaussian, reserve, spend
+from ledger_helpers import WHOLE, gaussian, reserve, spend
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import Ledger
-from dplda.budget.accountant import capacity
 from dplda.budget.events import EXACT, Event
-
-WHOLE = capacity(10.0, 1e-5).mu_squared
 
 
 def test_a_reservation_is_on_disk_with_its_frozen_plan(ledger):
@@ -24,7 +22,7 @@ def test_a_reservation_is_on_disk_with_its_frozen_plan(ledger):
     record = Ledger(ledger.path).run(run.run)
     assert record.events == run.events == tuple(plan)
     assert record.status == "reserved"
-    assert record.described == "started and never finished: counted as wholly spent"
+    assert record.status_in_words == "started and never finished: counted as wholly spent"
     assert record.parameters == {"topics": 20}
 
 
@@ -41,7 +39,7 @@ def test_the_whole_grant_can_be_spent_and_not_more(ledger):
         reserve(ledger, events=[gaussian(mu_squared=1e-6)])
     dataset = ledger.dataset("reviews")
     assert dataset.remaining == pytest.approx(0.0, abs=1e-9)
-    assert dataset.spent_epsilon <= 10.0
+    assert dataset.spent_epsilon <= DEFAULT_GRANT[0]
 
 
 def test_a_raised_grant_admits_more_and_a_lowered_one_nothing(ledger):
@@ -124,7 +122,7 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
     assert ledger.dataset("reviews").unit is None
     reserve(ledger, unit="document")
     assert (ledger.dataset("reviews").unit, ledger.dataset("reviews").adjacency) == ("document", "add-remove")
-    with pytest.raises(BudgetRefused, match="fixed to unit 'document' by its first run"):
+    with pytest.raises(BudgetRefused, match="fixed to unit 'document'"):
         reserve(ledger, unit="user")
     ledger.grant("reviews", unbounded=True)  # nothing is promised any more: any unit may be tried
     assert reserve(ledger, unit="user").run
@@ -161,7 +159,7 @@ def test_a_run_is_found_by_its_id_its_dataset_or_a_unique_beginning(ledger):
     assert ledger.run(second).id == second
     assert [run.id for run in ledger.runs()] == [first, second, third]
     assert ledger.run("pears").id == third, "the latest"
-    with pytest.raises(InputError, match=r"beginning of several runs\. See: dplda runs"):
+    with pytest.raises(InputError, match=r"several runs.*dplda runs"):
         ledger.run("pear")
     for unknown in ("plums", "", "%"):
         with pytest.raises(InputError, match=r"not in the ledger\. See: dplda runs"):
@@ -170,7 +168,7 @@ def test_a_run_is_found_by_its_id_its_dataset_or_a_unique_beginning(ledger):
 
 @pytest.mark.parametrize("method", ["dataset", "history"])
 def test_an_unknown_dataset_is_bad_input(ledger, method):
-    with pytest.raises(InputError, match=r"Dataset 'plums' is not in the ledger\. See: dplda budget show"):
+    with pytest.raises(InputError, match=r"'plums'.*dplda budget show"):
         getattr(ledger, method)("plums")
 
 

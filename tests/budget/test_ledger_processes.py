@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from full_helpers import full_after
-from ledger_helpers import gaussian, in_processes, reserve
+from ledger_helpers import WHOLE, gaussian, in_processes, reserve
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Ledger
 from dplda.budget.accountant import capacity
 from dplda.budget.sketches import Fingerprint
 
-WHOLE = capacity(10.0, 1e-5).mu_squared
 SHARE = WHOLE / 5.5  # five fit
 PLAN = [gaussian("count", 0.5), gaussian("core", 1.0), gaussian("tensor", 0.25)]
 
@@ -53,7 +53,7 @@ def test_processes_that_reserve_at_once_never_exceed_the_grant(tmp_path, process
     assert in_processes(reserve_until_refused, [(path, "reviews", None)] * processes) == [0] * processes
     ledger = Ledger(path)
     assert len(ledger.runs()) == 5
-    assert ledger.dataset("reviews").spent.fits(capacity(10.0, 1e-5))
+    assert ledger.dataset("reviews").spent.fits(capacity(*DEFAULT_GRANT))
     assert ledger.verify().ok
 
 
@@ -63,7 +63,7 @@ def test_processes_that_name_the_same_documents_differently_never_exceed_the_gra
     ledger = Ledger(path)
     assert 1 <= sum(run.is_charged for run in ledger.runs()) <= 5
     for dataset in ledger.datasets():
-        assert dataset.spent.fits(capacity(10.0, 1e-5))
+        assert dataset.spent.fits(capacity(*DEFAULT_GRANT))
     assert ledger.verify().ok
 
 

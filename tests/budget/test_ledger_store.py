@@ -66,7 +66,7 @@ def test_a_data_folder_that_cannot_be_made_is_one_clear_line(tmp_path, monkeypat
 
 
 def test_a_missing_folder_is_one_clear_line(tmp_path):
-    with pytest.raises(LedgerError, match="cannot be created: No such file or directory"):
+    with pytest.raises(LedgerError, match="No such file or directory"):
         Ledger(tmp_path / "missing" / "ledger.db")
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to be read as the header of one" * 20)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="is not a ledger: choose another file with --ledger"):
+    with pytest.raises(LedgerError, match=r"is not a ledger.* --ledger"):
         Ledger(path)
     assert path.read_bytes() == before
     assert not key_of(path).exists()
@@ -101,9 +101,7 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
 def test_a_ledger_of_another_schema_is_refused(ledger, version):
     with ledger._store.writing() as session:
         session.connection().exec_driver_sql(f"PRAGMA user_version = {version}")
-    with pytest.raises(
-        LedgerError, match=f"has schema {version}, and this version of dplda reads schema {SCHEMA_VERSION} "
-    ):
+    with pytest.raises(LedgerError, match=f"schema {version},.* schema {SCHEMA_VERSION} only"):
         Ledger(ledger.path)
 
 
@@ -142,7 +140,7 @@ def test_a_ledger_locked_by_another_process_is_one_clear_line(ledger, monkeypatc
     impatient = Ledger(ledger.path)
     with ledger._store.writing():
         for call in (lambda: reserve(impatient), lambda: impatient.grant("reviews", 1.0, 1e-6)):
-            with pytest.raises(LedgerError, match="is locked by another process: try again"):
+            with pytest.raises(LedgerError, match="locked by another process"):
                 call()
     assert reserve(impatient).run
 
@@ -163,7 +161,7 @@ def test_an_unwritable_ledger_can_be_read_but_not_changed(ledger, monkeypatch):
     monkeypatch.setattr(store.URL, "create", lambda *_, **__: read_only)
     unwritable = Ledger(ledger.path)
     assert len(unwritable.runs()) == 1
-    with pytest.raises(LedgerError, match="cannot be written: check the permissions"):
+    with pytest.raises(LedgerError, match="permissions"):
         unwritable.grant("reviews", 1.0, 1e-6)
 
 
@@ -214,7 +212,7 @@ def test_a_ledger_that_was_lost_is_not_begun_anew_beside_its_key(ledger, removed
     reserve(ledger)
     ledger.path.unlink() if removed else os.truncate(ledger.path, 0)
     for _ in range(2):
-        with pytest.raises(LedgerError, match=r"missing or empty, but its key is there.* remove .*ledger\.db\.key"):
+        with pytest.raises(LedgerError, match=r"missing or empty.* remove .*ledger\.db\.key"):
             Ledger(ledger.path)
         assert ledger.path.exists() != removed
     key_of(ledger.path).unlink()

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from ledger_helpers import a_run, gaussian, reserve, sample, spend
+from ledger_helpers import WHOLE, a_run, gaussian, reserve, sample, spend
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, GateError, InputError
 from dplda.budget import Ledger
 from dplda.budget.accountant import capacity
@@ -19,7 +20,6 @@ from dplda.budget.ledger_records import Grant
 from dplda.budget.privacy_filter import LedgerState, admit
 from dplda.budget.sketches import Fingerprint
 
-WHOLE = capacity(10.0, 1e-5).mu_squared
 MOST, LITTLE = ([gaussian(mu_squared=share * WHOLE)] for share in (0.6, 0.01))
 
 
@@ -35,7 +35,7 @@ def test_each_batch_of_documents_may_spend_the_whole_grant(ledger):
     record = ledger.dataset("s")
     assert record.batches == ("week-1", "week-2", "week-3")
     assert record.spent.mu_squared == pytest.approx(0.6 * WHOLE)
-    assert str(record.guaranteed) == "epsilon 10, delta 1e-05"
+    assert (record.guaranteed.epsilon, record.guaranteed.delta) == DEFAULT_GRANT
     assert any("each document pays for one batch" in remark for remark in record.remarks)
     assert "spent by the batch that spent most" in record.in_short
     with pytest.raises(BudgetRefused, match="cannot pay"):
@@ -70,7 +70,7 @@ def test_a_batch_that_holds_most_of_another_is_refused(ledger):
     spend(ledger, "s", week(1), batch="week-1", events=LITTLE)
     for documents in (week(1), week(2, first=1400), week(3, first=1499)):
         again = reserve(ledger, "s", batch="week-2", events=LITTLE)
-        with pytest.raises(BudgetRefused, match=r"batch 'week-2', most documents .* --batches-per-document 2"):
+        with pytest.raises(BudgetRefused, match=r"'week-2'.* --batches-per-document 2"):
             again.bind(documents)
     small = reserve(ledger, "s", batch="week-3", events=LITTLE)
     with pytest.raises(BudgetRefused, match="most documents of a batch"):
@@ -109,7 +109,7 @@ def test_documents_that_are_in_several_batches_pay_for_as_many(ledger):
 def test_a_run_whose_documents_would_take_the_series_beyond_its_grant_is_refused_and_changes_nothing(ledger):
     for number in (1, 2):
         spend(ledger, "s", week(number), batch=f"week-{number}", events=MOST)
-    with pytest.raises(BudgetRefused, match=r"cannot pay .* Documents are in 2 batches of series 's' "):
+    with pytest.raises(BudgetRefused, match=r"cannot pay .* Documents are in 2 batches"):
         reserve(ledger, "s", batch="week-3", events=LITTLE).bind(week(3, first=2900))
     assert ledger.dataset("s").batches_per_document == 1
     spend(ledger, "s", week(3), batch="week-3", events=LITTLE)
@@ -124,20 +124,20 @@ def test_fewer_texts_in_common_than_recur_by_chance_change_nothing(ledger):
 
 
 def test_declared_batches_are_charged_and_the_largest_declaration_holds(ledger):
-    ledger.grant("s", 10.0, 1e-5, batches_per_document=2)
+    ledger.grant("s", batches_per_document=2)
     spend(ledger, "s", week(1), batch="week-1", events=MOST)
-    with pytest.raises(BudgetRefused, match=r"cannot pay .* As declared, a document may be in 2 batches of series"):
+    with pytest.raises(BudgetRefused, match=r"cannot pay .* As declared.* 2 batches"):
         reserve(ledger, "s", batch="week-2", events=MOST)
     spend(ledger, "s", week(1), batch="week-2", events=LITTLE)  # all of them are in two batches, as declared
     with pytest.raises(BudgetRefused, match="--batches-per-document 3"):
         reserve(ledger, "s", batch="week-3", events=LITTLE).bind(week(1))
-    ledger.grant("s", 10.0, 1e-5)
+    ledger.grant("s")
     record = ledger.dataset("s")
     assert (record.batches_per_document, record.batches_declared) == (2, 2)
     assert any("pays for 2 batches, the dearest, as declared" in remark for remark in record.remarks)
     for wrong in (0, 1.5, "2"):
         with pytest.raises(InputError, match="batches_per_document must be"):
-            ledger.grant("s", 10.0, 1e-5, batches_per_document=wrong)
+            ledger.grant("s", batches_per_document=wrong)
 
 
 @pytest.mark.parametrize("share", [0.24, 0.9])
@@ -145,7 +145,7 @@ def test_six_random_samples_of_one_collection_are_charged_for_the_batches_that_d
     """Each holds 45 % of the documents: at the whole grant each, one in all six would lose epsilon 11.3 of 4."""
     rng = np.random.default_rng(0)
     samples = [set(np.flatnonzero(rng.random(4000) < 0.45).tolist()) for _ in range(6)]
-    ledger.grant("s", 10.0, 1e-5, batches_per_document=2)
+    ledger.grant("s", batches_per_document=2)
     admitted = []
     for number, documents in enumerate(samples):
         reservation = None
@@ -357,7 +357,7 @@ def test_ids_are_of_one_column_in_all_runs_on_a_dataset_and_on_its_copies(ledger
             reserve(ledger, "s", events=LITTLE, **changes)
     reserve(ledger, "s", events=LITTLE, id_field="ticket")
     copy = reserve(ledger, "copy", events=LITTLE)
-    with pytest.raises(BudgetRefused, match=r"'s', which shares documents .* apart by ids \(--id-field ticket\)"):
+    with pytest.raises(BudgetRefused, match=r"'s', .*\(--id-field ticket\)"):
         copy.bind(Fingerprint("copy", sample(range(100))))
     spend(ledger, "other", Fingerprint("other", sample(range(100)), ids=ids.ids), events=LITTLE, id_field="number")
     with pytest.raises(GateError, match="needs these ids alone"):

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import a_run, gaussian, reserve, spend
+from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, reserve, spend
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import PlannedEvent, Quote
 from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
@@ -58,6 +59,7 @@ def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer(
 
 
 def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, events=[gaussian(mu_squared=0.5, delta=5e-8)])
     dataset = ledger.dataset("reviews")
     assert gaussian_delta(math.sqrt(0.5), dataset.spent_epsilon) + 5e-8 <= 1e-5 * (1 + 1e-9)
@@ -65,9 +67,9 @@ def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger)
 
 
 def test_remaining_is_the_share_of_the_filter(ledger):
-    spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
+    spend(ledger, events=[gaussian(mu_squared=capacity(*DEFAULT_GRANT).mu_squared / 4)])
     assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
-    left = gaussian_epsilon(math.sqrt(0.75 * capacity(10.0, 1e-5).mu_squared), 0.99e-6)
+    left = gaussian_epsilon(math.sqrt(0.75 * capacity(*DEFAULT_GRANT).mu_squared), 0.99e-6)
     told = float(ledger.dataset("reviews").remaining_text.split()[8])
     assert left - 0.001 < told <= left
 
@@ -81,6 +83,7 @@ def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
 
 @pytest.mark.parametrize(("failed", "needs_list"), [(9.89e-8, False), (9.92e-8, True)])
 def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, failed, needs_list):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, events=[gaussian(mu_squared=0.1, delta=failed)])
     told = ledger.dataset("reviews").remaining_text
     assert ("if its words come from a public list (--vocabulary)" in told) == needs_list
@@ -124,27 +127,28 @@ def test_before_the_first_run_nothing_is_spent(ledger):
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     dataset = ledger.dataset("reviews")
-    assert dataset.guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
-    assert dataset.spent_so_far == f"spent so far: epsilon {at_least(dataset.spent_epsilon)} at delta 1e-05"
+    assert dataset.guarantee == f"the guarantee is the whole grant: {DEFAULT_TOTAL}"
+    spent = f"epsilon {at_least(dataset.spent_epsilon)} at delta {DEFAULT_GRANT[1]:g}"
+    assert dataset.spent_so_far == f"spent so far: {spent}"
 
 
 def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", 2.0, 1e-5)
-    words = "the guarantee is the grant that was in force before the first output: epsilon 10 at delta 1e-05"
+    words = f"the guarantee is the grant that was in force before the first output: {DEFAULT_TOTAL}"
     assert ledger.dataset("reviews").guarantee == words
-    ledger.grant("reviews", 10.0, 1e-5)
-    assert ledger.dataset("reviews").guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
+    ledger.grant("reviews", *DEFAULT_GRANT)
+    assert ledger.dataset("reviews").guarantee == f"the guarantee is the whole grant: {DEFAULT_TOTAL}"
 
 
 def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", unbounded=True)
-    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("reviews", *DEFAULT_GRANT)
     assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the whole grant")  # nothing came of it
     ledger.grant("reviews", unbounded=True)
     spend(ledger, sound=False)
-    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("reviews", *DEFAULT_GRANT)
     assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
     assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
     assert ledger.dataset("reviews").to_json()["guaranteed"] == {
@@ -181,7 +185,7 @@ def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
         spend(ledger, events=large)
     assert "listed" not in str(first.value)  # another grant before the first output would replace the levels
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4, which was listed for that"):
+    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4,"):
         spend(ledger, events=large)
     with pytest.raises(BudgetRefused, match="only if --then listed it"):
         spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
@@ -209,7 +213,7 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     assert ledger.dataset("reviews").raises == "the grant may be raised later to epsilon 2, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
-    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
+    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2,.* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
     now = "the grant that was in force before the first output: epsilon 1 at delta 1e-06"

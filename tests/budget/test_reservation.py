@@ -42,7 +42,7 @@ def test_abandoning_refunds_exactly_what_was_never_charged(ledger, status):
     run.charge(PLAN[0])
     run.abandon(status, "no word passed the threshold")
     assert spent(ledger) == pytest.approx(0.5)
-    assert ledger.run(run.run).described == f"{status}: no word passed the threshold"
+    assert ledger.run(run.run).status_in_words == f"{status}: no word passed the threshold"
 
 
 def test_each_planned_event_is_charged_once(ledger):
@@ -102,7 +102,7 @@ def test_a_run_that_ended_answers_nothing_more_and_keeps_its_ending(ledger):
 
 def test_abandon_takes_only_endings_without_a_model(ledger):
     run = reserve(ledger)
-    with pytest.raises(InputError, match="status must be one of failed, unsupported, cancelled, got 'done'"):
+    with pytest.raises(InputError, match="failed, unsupported, cancelled, got 'done'"):
         run.abandon("done", "")
 
 
@@ -127,6 +127,8 @@ def test_two_open_runs_on_the_same_documents_are_both_seen_when_bound(ledger):
 
 
 def test_linked_datasets_are_charged_together_from_then_on(ledger):
+    for name in ("first", "second"):
+        ledger.grant(name, 10.0, 1e-5)
     spend(ledger, "first", "same", events=[gaussian(mu_squared=1.0)])
     spend(ledger, "second", "same", events=[gaussian(mu_squared=2.0)])
     assert ledger.dataset("first").linked == ("first", "second")
@@ -136,6 +138,7 @@ def test_linked_datasets_are_charged_together_from_then_on(ledger):
 
 
 def test_an_edited_corpus_of_the_same_name_shares_the_budget(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
     spend(ledger, fingerprint="before", events=[gaussian(mu_squared=3.0)])
     with pytest.raises(BudgetRefused):
         reserve(ledger, events=[gaussian(mu_squared=3.0)])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_helpers import gaussian, reserve, sample, spend
+from ledger_helpers import DEFAULT_TOTAL, WHOLE, gaussian, reserve, sample, spend
 
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Ledger
-from dplda.budget.accountant import capacity
 from dplda.budget.sketches import Fingerprint
 
-WHOLE = capacity(10.0, 1e-5).mu_squared
 ALL = range(1000)
 LIKE = {
     "half of the documents": range(500),
@@ -50,9 +48,9 @@ def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_
     ledger.grant("b", 5.0, 1e-5)
     spend(ledger, "b", of(LIKE["one document edited"]), events=little)
     record = ledger.dataset("b")
-    assert record.guarantee.endswith("of those in force before the first output: epsilon 10 at delta 1e-05")
+    assert record.guarantee.endswith("of those in force before the first output: " + DEFAULT_TOTAL)
     assert "recorded under this name alone (epsilon 5 at delta 1e-05)" in record.in_reports
-    assert "With the other names it is epsilon 10 at delta 1e-05: tell its readers that" in record.in_reports
+    assert f"With the other names it is {DEFAULT_TOTAL}: tell its readers that" in record.in_reports
     assert ledger.dataset("a").in_reports == ""  # nothing came before it
 
 
@@ -94,7 +92,7 @@ def test_unit_and_adjacency_hold_across_shared_documents(ledger):
     run = reserve(ledger, "people", unit="user")
     with pytest.raises(
         BudgetRefused,
-        match=r"'first', which shares documents with 'people' \(exact, not for publication\), is fixed to unit",
+        match=r"'first', .*'people' \(exact, not for publication\), is fixed to unit",
     ):
         run.bind(of(range(500)))
 
@@ -103,7 +101,7 @@ def test_a_part_of_a_private_dataset_is_not_taken_for_public(ledger):
     spend(ledger, "first", of(ALL))
     with pytest.raises(
         BudgetRefused,
-        match=r"^Dataset 'first', which shares documents with 'open' \(exact, not for publication\), has a bounded",
+        match=r"'first', .*'open' \(exact, not for publication\), has a bounded",
     ):
         ledger.check_public("open", of(range(500)))
     ledger.check_public("open", of(range(5000, 6000)))

@@ -111,7 +111,7 @@ def test_a_copy_put_back_and_continued_elsewhere_is_another_copy(old, monkeypatc
     with monkeypatch.context() as unwatched:
         unwatched.setenv("DPLDA_WITNESS", "off")
         grant(Ledger(ledger.path))
-    with pytest.raises(LedgerError, match=r"is another copy than its witness in .* they differ at change 9 or before"):
+    with pytest.raises(LedgerError, match=r"another copy .* change 9 or before"):
         grant(ledger)
 
 
@@ -218,7 +218,7 @@ def test_a_mark_that_could_not_be_written_leaves_the_change_and_says_so(ledger, 
     grant(ledger)
     with monkeypatch.context() as patched:
         patched.setattr(witness.os, "fsync", fail)
-        with pytest.raises(LedgerError, match=r"witness in .* cannot be written: Input/output error"):
+        with pytest.raises(LedgerError, match="cannot be written: Input/output error"):
             grant(ledger)
     assert len(ledger.history("reviews")) == 3
 
@@ -383,7 +383,7 @@ def test_a_keyring_keeps_the_latest_mark(keyring, ledger):
     grant(ledger)
     assert len(kept) == 2
     put_back(files)
-    with pytest.raises(LedgerError, match="its witness in the system's keyring knows of 3"):
+    with pytest.raises(LedgerError, match="keyring knows of 3"):
         grant(ledger)
 
 

@@ -11,7 +11,7 @@ from benchmarks.audit.broken import noise_halved
 from dplda.audit import catalogue
 from dplda.audit import games as dplda_run
 from dplda.audit import replay as recorded
-from dplda.audit.bounds import Claim, Shown
+from dplda.audit.bounds import Claim, LowerBounds
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Finding
 from dplda.audit.replay import Check, Replay, Violation
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def play(games, noise, progress, confidence):
         noted.append({"games": games, "noise": noise, "confidence": confidence})
-        return [Finding(game.name, runs, Claim(8.0, 1e-6, 1.5), Shown(0.0, 0.0, 0.0)) for game, runs in games]
+        return [Finding(game.name, runs, Claim(8.0, 1e-6, 1.5), LowerBounds(0.0, 0.0, 0.0)) for game, runs in games]
 
     monkeypatch.setattr(dplda_run, "play", play)
     monkeypatch.setattr(recorded, "replay", lambda game, seed: Replay(game.name, 7, 0.5, ()))
@@ -101,7 +101,7 @@ def test_people_read_claims_and_what_is_shown_beside_them(dplda) -> None:
 
 def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
     monkeypatch.setattr(catalogue, "PLACEMENT_RUNS", ("config4",))
-    finding = Finding("size", 9, Claim(1.0, 1e-6, 0.3), Shown(1.5, 0.2, 0.6))
+    finding = Finding("size", 9, Claim(1.0, 1e-6, 0.3), LowerBounds(1.5, 0.2, 0.6))
     monkeypatch.setattr(dplda_run, "play", lambda *_: [finding])
     answer = dplda("audit", "--json")
     assert (answer.status, answer.json["refuted"]) == (5, True)

@@ -13,7 +13,7 @@ from dplda.budget.events import Event
 def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
     for answer in (dplda("budget", "show"), dplda("budget", "show", "reviews")):
         assert answer.status == 0
-        assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in answer.out
+        assert "the guarantee is the whole grant: epsilon {:g} at delta {:g}".format(*DEFAULT_GRANT) in answer.out
         assert "spent of epsilon" in answer.out
         assert "one document is protected, adjacency add-remove" in answer.out
 
@@ -68,7 +68,7 @@ def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, 
     for told in (raised, dplda("budget", "show", "reviews").out):
         assert "the grant now in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
     assert "to a level not listed before the first" in " ".join(dplda("budget", "history", "reviews").out.split())
-    assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == 10.0
+    assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == DEFAULT_GRANT[0]
 
 
 def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:

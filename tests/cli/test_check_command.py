@@ -9,11 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dplda.base.config import DEFAULT_GRANT
+from dplda.budget.accountant import capacity
 from dplda.runs.corpus import read_corpus
 from dplda.text.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"
+MORE_RUNS = int(capacity(*DEFAULT_GRANT).mu_squared / capacity(2.0, 1e-6).mu_squared) - 1  # at epsilon 2, after one
 FOR_FEW = "--topics 8 --epsilon 4"  # proposed for fewer than 10,000 documents or people
 
 
@@ -85,7 +88,8 @@ def test_a_folder_has_no_people_and_says_so(dplda, home: Path) -> None:
 def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dplda, home: Path) -> None:
     write_csv(home / "k.csv")
     run = ("fit", "k.csv", "--text-field", "Beschwerde", "--dry-run", "--epsilon")
-    price = r"takes? .* of the budget of dataset k \(epsilon 10, delta 1e-05\), which leaves room for about 18 more"
+    grant = "epsilon {:g}, delta {:g}".format(*DEFAULT_GRANT)
+    price = rf"takes? .* of the budget of dataset k \({grant}\), which leaves room for about {MORE_RUNS} more"
     assert re.search(price, answer := dplda(*run, 2).out)
     assert "Before the first run, fix what all runs together may spend" in answer
     assert not list(home.glob("**/ledger.db"))
@@ -113,7 +117,7 @@ def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:
     assert record["language"] == "de"
     assert record["command"] == f"dplda fit de --language de {FOR_FEW}"
     priced = dplda("fit", "de", "--dry-run", "--json").json
-    assert "leaves room for about 18 more" in priced["price"]
+    assert f"leaves room for about {MORE_RUNS} more" in priced["price"]
 
 
 def test_a_unit_that_was_chosen_is_kept(dplda, home: Path) -> None:

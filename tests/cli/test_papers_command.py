@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from handmade import make_model
+from ledger_helpers import DEFAULT_TOTAL
 
-from dplda.audit.compliance_forms import PAPERS
+from dplda.audit.compliance_forms import FORMS
 
 
 @pytest.fixture
@@ -20,14 +21,14 @@ def run(saved: str, home: Path) -> str:
     return str(home / "m")
 
 
-@pytest.mark.parametrize("kind", PAPERS)
+@pytest.mark.parametrize("kind", FORMS)
 def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str, home: Path, kind: str) -> None:
     answer = dplda("report", run, f"--{kind}", home / "draft")
     assert answer.status == 0, answer.err
     text = (home / "draft").read_text(encoding="utf-8")
-    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text, "the ledger was asked"
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text, "the ledger was asked"
     lines = [line for line in answer.err.splitlines() if ":  # " in line]
-    assert [line.split(":")[0] for line in lines] == list(PAPERS[kind].asks)
+    assert [line.split(":")[0] for line in lines] == list(FORMS[kind].asks)
     (home / "answers.yaml").write_text("\n".join(line.replace(":  #", ": none at all  #") for line in lines))
     for line in ("sector: Energy", "publication_date: 2026-03-31"):
         name = line.split(":")[0]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
+from ledger_helpers import DEFAULT_TOTAL
 
-from dplda.base.config import PrivacySettings
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.budget import Ledger
 from dplda.model import TopicModel
 
@@ -42,12 +43,12 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     model = make_model()
     replace(model, facts=replace(model.facts, run=saved, dataset="reviews")).save(home / "m")
     assert dplda("report", home / "m").status == 0
-    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text_of(home / "report.html")
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text_of(home / "report.html")
     assert "It is the only run recorded under the name <bdi>reviews</bdi>" in text_of(home / "report.html")
     second_run()
     assert dplda("report", home / "m", "--output", home / "two.html").status == 0
     assert "This holds for the 2 runs recorded under the name <bdi>reviews</bdi> together" in text_of(home / "two.html")
-    assert "epsilon = 10 and delta = 1e-05" in text_of(home / "two.html")
+    assert "epsilon = {:g} and delta = {:g}".format(*DEFAULT_GRANT) in text_of(home / "two.html")
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
     assert dplda("report", home / "m", "--output", home / "again.html").status == 0
     assert "was chosen after looking" in text_of(home / "again.html")
@@ -81,14 +82,14 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
         assert fit.status == 0, fit.err
     shown = " ".join(dplda("budget", "show", "b").out.split())
     assert "the largest grant of the names that share documents" in shown
-    assert "of those in force before the first output: epsilon 10" in shown
+    assert f"of those in force before the first output: {DEFAULT_TOTAL}" in shown
     assert "a report states what is recorded under this name alone (epsilon 5 at delta 1e-05)" in shown
     reported = dplda("report", "b", "-o", "b.html")
-    assert "With the other names it is epsilon 10 at delta 1e-05: tell its readers" in " ".join(reported.err.split())
+    assert f"With the other names it is {DEFAULT_TOTAL}: tell its readers" in " ".join(reported.err.split())
     page = text_of(Path("b.html"))
     assert "It is the only run recorded under the name <bdi>b</bdi>" in page
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in page
-    assert "epsilon 10" not in page
+    assert DEFAULT_TOTAL not in page
     assert dplda("report", "a", "-o", "a.html").err == ""
 
 

@@ -9,10 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dplda.base.config import PrivacySettings
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.budget import Ledger, PlannedEvent, Reservation, RunRecord
+from dplda.budget.accountant import capacity
 from dplda.budget.events import Event
 from dplda.budget.sketches import Fingerprint, Sketch
+
+# What runs may cost together, less what the rounding of a noise multiplier may add to the cost of an event.
+WHOLE = (1 - 1e-12) * capacity(*DEFAULT_GRANT).mu_squared
+DEFAULT_TOTAL = "epsilon {:g} at delta {:g}".format(*DEFAULT_GRANT)  # as texts and reports write it
 
 
 def gaussian(stage: str = "core", mu_squared: float = 1.0, **changes: Any) -> Event:

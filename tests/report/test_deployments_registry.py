@@ -13,7 +13,7 @@ from registry_schema import complaints, fields, filled
 from report_data import all_runs, run_model
 
 from dplda.audit.answers import QUESTIONS, Answers
-from dplda.audit.compliance_forms import write_paper
+from dplda.audit.compliance_forms import write_form
 from dplda.audit.deployments_registry import ASKED, registry_entry
 from dplda.base.errors import InputError
 from dplda.report.facts import TITLES, Facts
@@ -94,7 +94,7 @@ def test_every_fact_but_none_of_its_own_is_in_the_entry() -> None:
 
 def test_a_run_without_a_guarantee_has_no_paper() -> None:
     with pytest.raises(InputError, match="has no privacy guarantee"):
-        write_paper("registry", run_model(sound=False, reason="NOT PRIVATE: exact"))
+        write_form("registry", run_model(sound=False, reason="NOT PRIVATE: exact"))
 
 
 @pytest.mark.parametrize(

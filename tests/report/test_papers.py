@@ -13,8 +13,8 @@ from report_data import HOSTILE, all_runs, run_model
 from test_documentation import ROOT, commands, options_of
 
 from dplda.audit.answers import QUESTIONS, Answers
-from dplda.audit.checklist import POINTS, State, counts, judged
-from dplda.audit.compliance_forms import PAPERS, write_paper
+from dplda.audit.checklist import POINTS, State, counts, judge_points
+from dplda.audit.compliance_forms import FORMS, write_form
 from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.cli.main import cli
 from dplda.report.facts import TITLES, Facts
@@ -32,7 +32,7 @@ ANSWERS = Answers(
 
 
 def paper(kind: str, **changes: Any) -> str:
-    return write_paper(kind, run_model(**changes), all_runs())[0]
+    return write_form(kind, run_model(**changes), all_runs())[0]
 
 
 @pytest.mark.parametrize("kind", MARKDOWN)
@@ -45,12 +45,12 @@ def test_every_fact_of_the_report_is_in_the_assessment_and_those_of_a_point_in_t
 
 @pytest.mark.parametrize("kind", MARKDOWN)
 def test_every_question_of_a_paper_is_in_it_once_answered_or_marked(kind: str) -> None:
-    model, asks = run_model(), PAPERS[kind].asks
-    text, missing = write_paper(kind, model, all_runs())
+    model, asks = run_model(), FORMS[kind].asks
+    text, missing = write_form(kind, model, all_runs())
     assert [question.name for question in missing] == list(asks)
     assert set(re.findall(r"^\*\w+\* \(`(\w+)`: ", text, flags=re.MULTILINE)) == set(asks)
     assert text.count("> TO BE FILLED IN\n") == len(re.findall(r"^\*\w+\* \(`", text, flags=re.MULTILINE))
-    whole, missing = write_paper(kind, model, all_runs(), ANSWERS)
+    whole, missing = write_form(kind, model, all_runs(), ANSWERS)
     assert missing == []
     assert "TO BE FILLED IN" not in whole
     assert "Every question has an answer." in whole
@@ -61,7 +61,7 @@ def test_every_question_of_a_paper_is_in_it_once_answered_or_marked(kind: str) -
 @pytest.mark.parametrize("kind", MARKDOWN)
 def test_neither_answers_nor_names_become_markup_or_headings(kind: str) -> None:
     model = with_facts(run_model(unit="<img src=x>", words=HOSTILE), dataset="<b>toys", run="<i>run")
-    text, _ = write_paper(kind, model, None, ANSWERS, title="<script>alert(1)</script>")
+    text, _ = write_form(kind, model, None, ANSWERS, title="<script>alert(1)</script>")
     assert "<" not in text
     headings = re.findall(r"^#+ .*$", text, flags=re.MULTILINE)
     plain = re.findall(r"^#+ .*$", paper(kind), flags=re.MULTILINE)
@@ -80,7 +80,7 @@ def test_a_paper_reads_well_as_it_is(kind: str) -> None:
 
 
 def states(facts: Facts, answers: Answers | None = None) -> dict[str, State]:
-    return {point.title: state for point, state, _ in judged(facts, answers or Answers())}
+    return {point.title: state for point, state, _ in judge_points(facts, answers or Answers())}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_answers_turn_open_points_into_answered_ones_and_no_others() -> None:
 
 
 def test_the_checklist_counts_its_points() -> None:
-    points = judged(Facts(run_model(), all_runs()), Answers())
+    points = judge_points(Facts(run_model(), all_runs()), Answers())
     text = paper("checklist")
     assert sum(counts(points).values()) == len(POINTS)
     for state, count in counts(points).items():
@@ -131,9 +131,9 @@ def test_the_checklist_counts_its_points() -> None:
     assert {point.section for point in POINTS} == {2, 3, 4}
 
 
-@pytest.mark.parametrize("kind", PAPERS)
+@pytest.mark.parametrize("kind", FORMS)
 def test_pages_and_commands_that_a_paper_names_exist(kind: str, tmp_path: Path) -> None:
-    text = write_paper(kind, make_model(), None, ANSWERS)[0]
+    text = write_form(kind, make_model(), None, ANSWERS)[0]
     pages = set(re.findall(r"\bdocs/[\w-]+\.md", text))
     assert pages
     assert [name for name in pages if not (ROOT / name).is_file()] == []

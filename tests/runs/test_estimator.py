@@ -52,6 +52,7 @@ def test_topics_are_found_again_and_documents_get_proportions(planted):
 def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted, tmp_path):
     counts = planted[0][:500]
     ledger = Ledger(tmp_path / "ledger.db")
+    ledger.grant("survey", 10.0, 1e-5)
     estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger, public_vocabulary=True)
     assert estimator.fit(counts).privacy_.sound
     assert ledger.dataset("survey").spent.mu_squared > 0

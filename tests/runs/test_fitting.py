@@ -359,7 +359,7 @@ def test_the_ledger_says_in_plain_words_why_a_run_ended(planted, ledger, monkeyp
     monkeypatch.setattr(dplda.Corpus, "open", fail)
     with pytest.raises(error, match="secret"):
         dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger)
-    assert ledger.runs()[0].described == described
+    assert ledger.runs()[0].status_in_words == described
 
 
 class _StopsAt(NoProgress):

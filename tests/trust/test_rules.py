@@ -22,6 +22,7 @@ from neighbours import Silence, moves, read
 from placement_lists import ALWAYS_ANSWERS
 
 import dplda
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import UnsupportedByData
 from dplda.cli.main import main
 from dplda.private.noise import SimulatedNoise
@@ -261,9 +262,9 @@ def test_rule_4_a_copy_under_another_name_spends_from_the_same_grant(spent, monk
 
 def test_rule_7_the_guarantee_is_the_grant_and_not_what_was_spent(spent, capsys):
     record = _budget(spent, capsys)
-    assert record["grant"]["epsilon"] == 10
+    assert record["grant"]["epsilon"] == DEFAULT_GRANT[0]
     assert record["spent"]["epsilon"] < 2
-    assert "epsilon 10" in record["guarantee"]
+    assert f"epsilon {DEFAULT_GRANT[0]:g} at" in record["guarantee"]
 
 
 def _budget(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:

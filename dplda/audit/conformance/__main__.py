@@ -1,4 +1,4 @@
-"""The command ``python -m dplda.audit.conformance MODULE:FACTORY``: a line for each rule.
+"""The command ``python -m dplda.audit.conformance MODULE:FACTORY`` prints a line for each rule.
 
 Its exit status is 1 if a rule is broken, and 2 if it was called wrongly.
 """

@@ -1,11 +1,11 @@
-"""Rules about what is admitted: sums, numbers, units, and the time."""
+"""Rules about what is admitted and charged: sums, numbers, calls that are made again, units, and the time."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
-from dplda.audit.conformance.harness import Broken, Harness, admits, succeeds
+from dplda.audit.conformance.harness import Broken, Harness, admits, shifted_clock, succeeds
 from dplda.audit.conformance.interface import (
     DATASET,
     EPSILON,
@@ -17,7 +17,6 @@ from dplda.audit.conformance.interface import (
     largest_mu_squared,
     share_of_budget,
 )
-from dplda.audit.conformance.shifted_clock import shifted_clock
 
 _TINY = 1e-9  # of the budget
 _SMALLEST = 0.01  # share of the budget
@@ -101,6 +100,46 @@ def guarantee_covers_what_was_spent(harness: Harness) -> None:
                 holds = math.isinf(epsilon) or exact_delta(spent * largest_mu_squared(), epsilon) <= delta
             if not holds:
                 raise Broken(f"(epsilon {epsilon:g}, delta {delta:g}) was guaranteed, and more had been spent")
+
+
+def release_is_charged_once(harness: Harness) -> None:
+    """Each planned release is charged at most once, and none after the run has ended.
+
+    A second charge is refused, or pays again. If a ledger breaks this rule, one payment buys any number of answers.
+    """
+    plan = harness.plan()
+    with harness.open(harness.new_place()) as ledger:
+        handle = ledger.reserve(plan)
+        handle.charge(0)
+        before = ledger.spent(DATASET)
+        if succeeds(handle.charge, 0) and ledger.spent(DATASET) <= before:
+            raise Broken("a release was charged twice and paid once")
+    for ending in ("finish", "abandon"):
+        with harness.open(harness.new_place()) as ledger:
+            handle = ledger.reserve(plan)
+            handle.charge(0)
+            getattr(handle, ending)()
+            before = ledger.spent(DATASET)
+            if succeeds(handle.charge, 1) and ledger.spent(DATASET) <= before:
+                raise Broken(f"a release was charged after {ending}, and nothing was paid for it")
+
+
+def ending_refunds_no_charge(harness: Harness) -> None:
+    """What was charged stays spent, however and how often its run ends.
+
+    Only what was reserved and not charged is given back. If a ledger breaks this rule, an answer costs nothing if its
+    run is abandoned afterwards.
+    """
+    plan = harness.plan()
+    for endings in ("finish", "abandon", "finish finish", "finish abandon", "abandon finish"):
+        place = harness.new_place()
+        with harness.open(place) as ledger:
+            handle = ledger.reserve(plan)
+            handle.charge(0)
+            for ending in endings.split():
+                succeeds(getattr(handle, ending))
+        if harness.holds_another(place):
+            raise Broken(f"after {' and '.join(endings.split())}, what was charged came back")
 
 
 def units_are_not_mixed(harness: Harness) -> None:

@@ -1,7 +1,8 @@
-"""Tools for the rules: ledgers in new folders, helper processes, and processes that are killed at a chosen moment."""
+"""Tools for the rules: ledgers in new folders, other processes, deaths at a chosen moment, and a wrong clock."""
 
 from __future__ import annotations
 
+import datetime
 import multiprocessing
 import os
 import shutil
@@ -10,11 +11,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date as true_date
+from datetime import datetime as true_datetime
 from functools import cached_property
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from time import time as _true_time
+from time import time_ns as _true_time_ns
 from types import FrameType
 from typing import Any
 
@@ -30,18 +34,8 @@ from dplda.audit.conformance.interface import (
     share_of_budget,
 )
 
-_SIZES = (
-    8.2,
-    4.8,
-    2.8,
-    1.65,
-    0.97,
-    0.57,
-    0.34,
-    0.2,
-    0.12,
-    0.07,
-)  # shares of the budget, each less than 1.8 times the next
+# Shares of the budget, each less than 1.8 times the next.
+_SIZES = (8.2, 4.8, 2.8, 1.65, 0.97, 0.57, 0.34, 0.2, 0.12, 0.07)
 _SECONDS = 60.0  # how long another process may take
 _STORAGE_CALLS = frozenset(
     {
@@ -62,10 +56,10 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a ledger lives: its `folder`, and the folder `outside` for what it keeps elsewhere."""
+    """Where a ledger lives."""
 
     folder: Path
-    outside: Path
+    outside: Path  # for what it keeps elsewhere
 
 
 class Harness:
@@ -78,7 +72,7 @@ class Harness:
 
     @contextmanager
     def open(self, place: Place) -> Iterator[BudgetLedger]:
-        """The ledger in `place`, closed at the end if it can be."""
+        """Open the ledger in `place`; close it at the end if it can be closed."""
         ledger = self.factory(place.folder, place.outside)
         try:
             yield ledger
@@ -86,7 +80,7 @@ class Harness:
             getattr(ledger, "close", lambda: None)()
 
     def empty_place(self) -> Place:
-        """Two new folders."""
+        """Make two new folders."""
         self._places += 1
         place = Place(self._root / str(self._places) / "ledger", self._root / str(self._places) / "outside")
         for folder in (place.folder, place.outside):
@@ -94,14 +88,14 @@ class Harness:
         return place
 
     def new_place(self) -> Place:
-        """A new ledger with the grant."""
+        """Make a new ledger with the grant."""
         place = self.empty_place()
         with self.open(place) as ledger:
             self.grant(ledger)
         return place
 
     def copy_of(self, place: Place) -> Place:
-        """A copy of both folders."""
+        """Copy both folders."""
         copy = self.empty_place()
         restore(place.folder, copy.folder)
         restore(place.outside, copy.outside)
@@ -142,11 +136,11 @@ class Harness:
         raise Broken(f"a new ledger refused a release that costs {_SIZES[-1]:.0%} of its grant, and every larger one")
 
     def request(self, *shares: float, **changes: Any) -> Request:
-        """A request with releases that cost these shares of the budget."""
+        """Make a request with releases that cost these shares of the budget."""
         return replace(Request(costs=tuple(share_of_budget(share, self.measure) for share in shares)), **changes)
 
     def plan(self) -> Request:
-        """A request of two releases: the first takes most of the budget, the second little.
+        """Make a request of two releases: the first takes most of the budget, the second little.
 
         Once the first is charged, a request of `size` no longer fits.
         """
@@ -162,7 +156,11 @@ class Harness:
 
     def start(self, task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
         """Run `task(connection, *arguments)` in another process. Returns our end of the connection."""
-        context = _context(self.factory.__module__)
+        if os.name == "posix":  # fork from a process that has imported the adapter already
+            context: Any = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(["__main__", __name__, self.factory.__module__])
+        else:
+            context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=task, args=(theirs, *arguments), daemon=True)
         process.start()
@@ -170,14 +168,14 @@ class Harness:
         return process, ours
 
     def result(self, task: Callable[..., None], *arguments: Any) -> Any:
-        """The last message of `task` in another process; None if it sent none, for example because it was killed.
+        """Return the last message of `task` in another process; None if it sent none, as when it was killed.
 
         Raises `Broken` if the process does not end within a minute.
         """
         return _last_of(*self.start(task, *arguments))
 
     def race(self, task: Callable[..., None], *arguments: Any, processes: int, rounds: int) -> list[Any]:
-        """The last message of each of several processes that run `task` and begin each round at the same moment."""
+        """Return the last message of each of several processes that run `task` and begin each round together."""
         started = [self.start(task, *arguments) for _ in range(processes)]
         for _ in range(rounds):
             for _, connection in started:
@@ -185,15 +183,6 @@ class Harness:
             for _, connection in started:
                 connection.send("go")
         return [_last_of(process, connection) for process, connection in started]
-
-
-def _context(module: str) -> ForkServerContext | SpawnContext:
-    """How processes are started: where possible, from one that has imported `module` already."""
-    if os.name != "posix":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", __name__, module])
-    return context
 
 
 def _last_of(process: BaseProcess, connection: Connection) -> Any:
@@ -210,7 +199,7 @@ def _last_of(process: BaseProcess, connection: Connection) -> Any:
 
 
 def received(connection: Connection) -> Any:
-    """The next message of another process.
+    """Return the next message of another process.
 
     Raises `EOFError` if the process has ended, and `Broken` if it sends nothing for a minute.
     """
@@ -257,30 +246,27 @@ def restore(copy: Path, folder: Path) -> None:
     shutil.copytree(copy, folder)
 
 
-class StorageCalls:
-    """Context manager that records each call that writes to a file or a database, when it begins and when it ends.
+@contextmanager
+def storage_calls(kill_at: int | None = None) -> Iterator[list[tuple[str, str]]]:
+    """Record each call that writes to a file or a database, when it begins and when it ends.
 
-    `moments` lists these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed (SIGKILL)
-    at the moment of this number.
+    Yields the list of these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed
+    (SIGKILL) at the moment of this number.
     """
+    moments: list[tuple[str, str]] = []
 
-    def __init__(self, kill_at: int | None = None) -> None:
-        self.moments: list[tuple[str, str]] = []
-        self._kill_at = kill_at
-
-    def __enter__(self) -> StorageCalls:
-        self._before = sys.getprofile()
-        sys.setprofile(self._watch)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setprofile(self._before)
-
-    def _watch(self, frame: FrameType, event: str, called: Any) -> None:
+    def watch(frame: FrameType, event: str, called: Any) -> None:
         if event in ("c_call", "c_return", "c_exception") and called.__name__ in _STORAGE_CALLS:
-            if len(self.moments) == self._kill_at:
+            if len(moments) == kill_at:
                 kill()
-            self.moments.append((event, called.__name__))
+            moments.append((event, called.__name__))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield moments
+    finally:
+        sys.setprofile(before)
 
 
 def kill() -> None:
@@ -289,7 +275,61 @@ def kill() -> None:
 
 
 def spread(number: int, most: int) -> Sequence[int]:
-    """At most `most` numbers below `number`, evenly spaced, including the first and the last."""
+    """Return at most `most` numbers below `number`, evenly spaced, including the first and the last."""
     if number <= most:
         return range(number)
     return sorted({round(i * (number - 1) / (most - 1)) for i in range(most)})
+
+
+class _SameInstances(type):
+    """A metaclass: real dates are instances of the classes that replace `datetime` and `date`."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, true_datetime if issubclass(cls, true_datetime) else true_date)
+
+
+@contextmanager
+def shifted_clock(seconds: float) -> Iterator[None]:
+    """Shift `time.time`, `time.time_ns`, and the now and today of `datetime`, in every module that has these names.
+
+    Clocks that other programs and libraries in C read, such as SQLite's, are not shifted.
+    """
+    shift = datetime.timedelta(seconds=seconds)
+
+    class ShiftedDatetime(true_datetime, metaclass=_SameInstances):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return true_datetime.now(tz) + shift
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return cls.now(datetime.UTC).replace(tzinfo=None)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.now()
+
+    class ShiftedDate(true_date, metaclass=_SameInstances):
+        @classmethod
+        def today(cls) -> Any:
+            return ShiftedDatetime.now().date()
+
+    shifted = {
+        "datetime": (true_datetime, ShiftedDatetime),
+        "date": (true_date, ShiftedDate),
+        "time": (_true_time, lambda: _true_time() + seconds),
+        "time_ns": (_true_time_ns, lambda: _true_time_ns() + round(seconds * 1e9)),
+    }
+    changed = [
+        (module, name)
+        for module in list(sys.modules.values())
+        for name, (true, _) in shifted.items()
+        if getattr(module, name, None) is true
+    ]
+    for module, name in changed:
+        setattr(module, name, shifted[name][1])
+    try:
+        yield
+    finally:
+        for module, name in changed:
+            setattr(module, name, shifted[name][0])

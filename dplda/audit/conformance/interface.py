@@ -1,4 +1,4 @@
-"""The interface through which the conformance suite drives a ledger. An adapter implements it for one ledger.
+"""The interface that an adapter implements for one ledger, so that the conformance suite can drive it.
 
 An adapter translates calls and nothing else: what it catches, retries or remembers itself is not tested.
 """
@@ -19,43 +19,45 @@ DATASET = "notes"  # the dataset of a request that names none
 class Measure(StrEnum):
     """How a ledger states the cost of one release.
 
-    `MU_SQUARED`, `RHO` and `NOISE_MULTIPLIER` describe a Gaussian mechanism of sensitivity 1 and standard deviation s:
-    1/s^2, 1/(2 s^2) and s. `EPSILON` is the parameter (nats) of a pure epsilon-DP mechanism.
+    The first three describe a Gaussian mechanism of sensitivity 1 and standard deviation s.
     """
 
     MU_SQUARED = "mu_squared"
+    """1 / s^2."""
     RHO = "rho"
+    """1 / (2 s^2)."""
     NOISE_MULTIPLIER = "noise_multiplier"
+    """s."""
     EPSILON = "epsilon"
+    """The parameter (nats) of a pure epsilon-DP mechanism."""
 
 
 class Feature(StrEnum):
-    """What a ledger may have beyond one sum for one dataset.
-
-    `UNITS`: requests name the privacy unit of their costs. `DATASETS`: there are several datasets, each with a grant,
-    and the ledger knows which documents a request is about. `BATCHES`: requests on disjoint batches of a dataset
-    compose in parallel. `GUARANTEED`: the ledger states what all outputs guarantee together.
-    """
+    """What a ledger may have beyond one sum for one dataset."""
 
     UNITS = "units"
+    """Requests name the privacy unit of their costs."""
     DATASETS = "datasets"
+    """There are several datasets, each with a grant, and the ledger knows which documents a request is about."""
     BATCHES = "batches"
+    """Requests on disjoint batches of a dataset compose in parallel."""
     GUARANTEED = "guaranteed"
+    """The ledger states what all outputs guarantee together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A planned run with one release for each of `costs`, which are in the ledger's measure.
-
-    It reads the `documents` (numbers that identify them) of `dataset`, or of one `batch` of it. `unit` is what one
-    change of the data adds or removes. An adapter ignores what belongs to a feature that its ledger does not have.
-    """
+    """A planned run. An adapter ignores what belongs to a feature that its ledger does not have."""
 
     costs: tuple[float, ...]
+    """One for each release, in the ledger's measure."""
     dataset: str = DATASET
     unit: str = "document"
+    """What one change of the data adds or removes."""
     documents: range = range(1000)
+    """Numbers that identify the documents that the run reads."""
     batch: str | None = None
+    """The batch of the dataset that holds these documents."""
 
 
 class Handle(Protocol):
@@ -97,7 +99,7 @@ class BudgetLedger(Protocol):
         """Let all runs on `dataset` together spend (epsilon, delta) from now on; replaces an earlier grant."""
 
     def spent(self, dataset: str) -> float:
-        """The amount that counts as spent, open reservations included; in any unit in which a larger number is more."""
+        """Return what counts as spent, open reservations included, in any unit in which a larger number is more."""
 
     def reserve(self, request: Request) -> Handle:
         """Set the budget of `request` aside, or refuse."""
@@ -112,7 +114,7 @@ can import it.
 
 
 def share_of_budget(share: float, measure: Measure) -> float:
-    """The cost, in `measure`, of a release that takes `share` of what the grant of (`EPSILON`, `DELTA`) can hold.
+    """Return the cost, in `measure`, of a release that takes `share` of what the grant can hold.
 
     Shares add up exactly: a ledger that admits more than 1 in total exceeds its grant, however it computes. The squared
     parameters of Gaussian mechanisms add up, adaptively chosen or not (Dong, Roth and Su 2022, Corollary 3.3; Smith and
@@ -129,18 +131,18 @@ def share_of_budget(share: float, measure: Measure) -> float:
 
 
 def delta_of(measure: Measure) -> float:
-    """The grant's delta: 0 for pure mechanisms."""
+    """Return the grant's delta: 0 for pure mechanisms."""
     return 0.0 if measure == Measure.EPSILON else DELTA
 
 
 def exact_delta(mu_squared: float, epsilon: float) -> float:
-    """The least delta of a Gaussian mechanism at `epsilon` (Balle and Wang 2018, Theorem 8)."""
+    """Return the least delta of a Gaussian mechanism at `epsilon` (Balle and Wang 2018, Theorem 8)."""
     mu = math.sqrt(mu_squared)
     return _normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2 - epsilon / mu)
 
 
 def largest_mu_squared() -> float:
-    """The largest sum of squared parameters of Gaussian mechanisms that the grant allows."""
+    """Return the largest sum of squared parameters of Gaussian mechanisms that the grant allows."""
     low, high = 0.0, EPSILON
     for _ in range(100):
         middle = (low + high) / 2

@@ -56,11 +56,11 @@ class _OwnLedger:
         self._ledger.grant(dataset, epsilon, delta)
 
     def spent(self, dataset: str) -> float:
-        """The sum of squared Gaussian-DP parameters."""
+        """Return the sum of squared Gaussian-DP parameters."""
         return self._ledger.dataset(dataset).spent.mu_squared
 
     def guaranteed(self, dataset: str) -> tuple[float, float]:
-        """The guarantee of all outputs on the dataset and on the datasets linked to it."""
+        """Return the guarantee of all outputs on the dataset and on the datasets linked to it."""
         guarantee = self._ledger.dataset(dataset).guaranteed
         return guarantee.epsilon, guarantee.delta
 

@@ -1,13 +1,17 @@
-"""Rules about the ledger's files: edits are noticed, and nothing is released that could not be recorded."""
+"""Rules about what is stored: it survives crashes, races and old copies, edits are noticed, and faults give nothing."""
 
 from __future__ import annotations
 
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import partial
 from multiprocessing.connection import Connection
+from operator import methodcaller
 from pathlib import Path
 
 from dplda.audit.conformance.harness import (
@@ -16,19 +20,187 @@ from dplda.audit.conformance.harness import (
     NotApplicable,
     Place,
     admits,
+    kill,
     received,
     restore,
     spread,
+    storage_calls,
     succeeds,
+    wait_for_others,
 )
-from dplda.audit.conformance.interface import Factory, Request
+from dplda.audit.conformance.interface import BudgetLedger, Factory, Handle, Request
 
 _LOCKED_SECONDS = 10.0  # how long a lock is held at most, for ledgers that wait
 _NUMBER = re.compile(rb"(?<![\w.])\d[\d.]*(?!\w)")  # not the digits of identifiers
 _EACH = 10  # edits of one kind for each file
 _HEADER = b"SQLite format 3\0"
 
-_Edit = tuple[str, Callable[[], None]]  # what is changed, and the change
+_PROCESSES, _THREADS = 3, 8
+_ROUNDS = 3  # races
+_Edit = tuple[str, Callable[[], object]]  # what is changed, and the change
+
+
+def crash_keeps_charges(harness: Harness) -> None:
+    """A process that is killed at any moment gives back nothing that it may have released.
+
+    Charges are on disk when `charge` returns. When the ledger is opened again, they count, whether the run was still
+    going on, was being charged again, or was being finished or abandoned. Only what was surely not released may come
+    back. If a ledger breaks this rule, killing the program after each answer gives any number of answers for one.
+    """
+    if os.name != "posix":
+        raise NotApplicable("processes are killed by a POSIX signal")
+    plan = harness.plan()
+    for ending in (_charge_and_finish, methodcaller("abandon")):
+        with harness.open(harness.new_place()) as ledger:
+            handle = ledger.reserve(plan)
+            handle.charge(0)
+            with storage_calls() as moments:
+                ending(handle)
+        for moment in (*map(moments.index, dict.fromkeys(moments)), None):
+            place = harness.new_place()
+            if harness.result(_killed_run, harness.factory, place, plan, ending, moment) is None:
+                raise Broken("a run could not be reserved and charged in another process")
+            if harness.holds_another(place):
+                when = "when it had ended" if moment is None else f"at storage call {moment} of {len(moments)} in"
+                raise Broken(f"a process was killed {when} the call after a charge, and what was charged came back")
+
+
+def _charge_and_finish(handle: Handle) -> None:
+    handle.charge(1)
+    handle.finish()
+
+
+def _killed_run(
+    connection: Connection,
+    factory: Factory,
+    place: Place,
+    request: Request,
+    ending: Callable[[Handle], object],
+    moment: int | None,
+) -> None:
+    handle = factory(place.folder, place.outside).reserve(request)
+    handle.charge(0)
+    connection.send("charged")
+    with storage_calls(moment):
+        ending(handle)
+    kill()
+
+
+def open_reservations_count(harness: Harness) -> None:
+    """What a running process has reserved is not given to another one.
+
+    A ledger that clears up unfinished runs when it is opened must know that their processes have died. If a ledger
+    breaks this rule, two processes spend the same budget.
+    """
+    whole, place = harness.request(harness.size), harness.new_place()
+    with harness.open(place) as ledger:
+        handle = ledger.reserve(whole)
+        taken = harness.result(_take_once, harness.factory, place, whole)
+        if taken and succeeds(handle.charge, 0):
+            raise Broken("a process reserved the budget, another one reserved it again, and both charged it")
+
+
+def _take_once(connection: Connection, factory: Factory, place: Place, request: Request) -> None:
+    connection.send(admits(factory(place.folder, place.outside), request, (Exception,)))
+
+
+def processes_share_one_budget(harness: Harness) -> None:
+    """If several processes ask for the last of a budget at the same time, at most one gets it.
+
+    The check and the record are one step that excludes all others. If a ledger breaks this rule, each of several
+    processes finds room before the others have written, and the grant is exceeded as often as there are processes.
+    """
+    whole = harness.request(harness.size)
+    places = [harness.new_place() for _ in range(_ROUNDS)]
+    arguments = (harness.factory, places, whole)
+    charged = harness.race(_compete, *arguments, processes=_PROCESSES, rounds=2 * _ROUNDS)
+    most = max(map(sum, zip(*charged, strict=True)))
+    if most > 1:
+        raise Broken(f"{most} of {_PROCESSES} processes spent, at the same time, what there was once")
+
+
+def _compete(connection: Connection, factory: Factory, places: Sequence[Place], request: Request) -> None:
+    charged = []
+    for place in places:
+        ledger = factory(place.folder, place.outside)
+        charged.append(_spend(ledger, request, lambda: wait_for_others(connection)))
+    connection.send(charged)
+
+
+def _spend(ledger: BudgetLedger, request: Request, wait: Callable[[], object]) -> bool:
+    """Reserve `request`, then charge it, each at the same moment as other processes. Returns whether both succeeded."""
+    wait()
+    try:
+        charge = ledger.reserve(request).charge
+    except Exception:
+        charge = None
+    wait()
+    return charge is not None and succeeds(charge, 0)
+
+
+def threads_share_one_budget(harness: Harness) -> None:
+    """If several threads use one open ledger, at most one gets the last of a budget, and at most one charges a release.
+
+    A server answers each caller in a thread. If a ledger breaks this rule, two callers spend the same budget, or get
+    two answers for one charge.
+    """
+    whole = harness.request(harness.size)
+    for _ in range(_ROUNDS):
+        barrier = threading.Barrier(_THREADS)
+        with harness.open(harness.new_place()) as ledger:
+            charged = _in_threads(partial(_spend, ledger, whole, barrier.wait))
+        if charged > 1:
+            raise Broken(f"{charged} of {_THREADS} threads spent, at the same time, what there was once")
+    with harness.open(harness.new_place()) as ledger:
+        charge = ledger.reserve(whole).charge
+        charged = _in_threads(partial(succeeds, charge, 0))
+    if charged > 1:
+        raise Broken(f"{charged} of {_THREADS} threads charged the same release")
+
+
+def _in_threads(work: Callable[[], bool]) -> int:
+    """Run a call in several threads at once. Returns how many succeed."""
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return sum(done.result() for done in [threads.submit(work) for _ in range(_THREADS)])
+
+
+def old_copy_is_noticed(harness: Harness) -> None:
+    """An old copy that replaces the ledger's files is noticed, and gives nothing back.
+
+    Backups, synchronised folders and snapshots of machines put old files in place of newer ones. An old file is intact
+    in itself, so that the ledger must keep something elsewhere (in the folder `outside`): how far it had come. It then
+    refuses, or counts what is missing. If a ledger breaks this rule, whoever can copy a file has a new budget whenever
+    they like.
+    """
+    plan, place = harness.plan(), harness.new_place()
+    copies = {"the copy from before the first run": harness.copy_of(place)}
+    with harness.open(place) as ledger:
+        handle = ledger.reserve(plan)
+        copies["the copy from between reservation and charge"] = harness.copy_of(place)
+        handle.charge(0)
+        handle.finish()
+    latest = harness.copy_of(place)
+    for name, copy in copies.items():
+        restore(latest.outside, place.outside)
+        restore(copy.folder, place.folder)
+        if harness.holds_another(place):
+            raise Broken(f"{name} was put back, and the budget could be spent again")
+
+
+def old_copy_charges_nothing_again(harness: Harness) -> None:
+    """A run that is going on cannot charge a release again after an old copy was put back.
+
+    The files may be replaced while a process has the ledger open. If a ledger breaks this rule, the process charges the
+    same release for each answer, and restores the old file in between.
+    """
+    plan, place = harness.plan(), harness.new_place()
+    with harness.open(place) as ledger:
+        handle = ledger.reserve(plan)
+        copy = harness.copy_of(place)
+        handle.charge(0)
+        restore(copy.folder, place.folder)
+        if succeeds(handle.charge, 0):
+            raise Broken("an old copy was put back while a run was going on, and its release was charged again")
 
 
 def edits_are_noticed(harness: Harness) -> None:
@@ -94,20 +266,12 @@ def missing_folder_releases_nothing(harness: Harness) -> None:
     place, plan = harness.new_place(), harness.plan()
     with harness.open(place) as ledger:
         handle = ledger.reserve(plan)
-        with _moved_away(place.folder):
-            released = succeeds(handle.charge, 0)
+        elsewhere = place.folder.with_name("moved")
+        place.folder.rename(elsewhere)
+        released = succeeds(handle.charge, 0)
+        restore(elsewhere, place.folder)
         succeeds(handle.abandon)
     _check_recorded(harness, place, released, "its folder was gone")
-
-
-@contextmanager
-def _moved_away(folder: Path) -> Iterator[None]:
-    elsewhere = folder.with_name("moved")
-    folder.rename(elsewhere)
-    try:
-        yield
-    finally:
-        restore(elsewhere, folder)
 
 
 def locked_file_releases_nothing(harness: Harness) -> None:
@@ -166,37 +330,24 @@ def edits_of(folder: Path) -> Iterator[_Edit]:
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
         numbers = list(_NUMBER.finditer(content))
-        for number in _some(numbers):
-            changed = content[: number.start()] + _zero(len(number[0])) + content[number.end() :]
-            yield _written(f"the number at byte {number.start()} of {file.name} became zero", file, changed)
+        for i in spread(len(numbers), _EACH):
+            first, last = numbers[i].span()
+            length = last - first  # kept: "0", "0 ", "0.0", "0.00", ... are valid JSON
+            zero = b"0." + b"0" * (length - 2) if length > 2 else b"0 "[:length]
+            changed = content[:first] + zero + content[last:]
+            yield f"the number at byte {first} of {file.name} became zero", partial(file.write_bytes, changed)
         for i in spread(len(content), _EACH):
             changed = content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :]
-            yield _written(f"byte {i} of {file.name} was changed", file, changed)
+            yield f"byte {i} of {file.name} was changed", partial(file.write_bytes, changed)
         if content:
-            yield _written(f"half of {file.name} was cut off", file, content[: len(content) // 2])
+            yield f"half of {file.name} was cut off", partial(file.write_bytes, content[: len(content) // 2])
         if _is_database(file):
             yield from _database_edits(file)
         else:
             lines = content.splitlines(keepends=True)
             for i in spread(len(lines), _EACH):
                 changed = b"".join(lines[:i] + lines[i + 1 :])
-                yield _written(f"line {i + 1} of {file.name} was removed", file, changed)
-
-
-def _zero(length: int) -> bytes:
-    """The number zero in exactly `length` bytes, as valid JSON: ``0``, ``0`` and a space, or ``0.0``, ``0.00``, ..."""
-    return b"0." + b"0" * (length - 2) if length > 2 else b"0 "[:length]
-
-
-def _some(values: list[re.Match[bytes]]) -> list[re.Match[bytes]]:
-    return [values[i] for i in spread(len(values), _EACH)]
-
-
-def _written(what: str, file: Path, content: bytes) -> _Edit:
-    def write() -> None:
-        file.write_bytes(content)
-
-    return what, write
+                yield f"line {i + 1} of {file.name} was removed", partial(file.write_bytes, changed)
 
 
 def _database_edits(file: Path) -> Iterator[_Edit]:
@@ -204,19 +355,16 @@ def _database_edits(file: Path) -> Iterator[_Edit]:
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables:
-            yield _executed(f"the rows of table {table} were removed", file, f'DELETE FROM "{table}"')
+            yield f"the rows of table {table} were removed", partial(_execute, file, f'DELETE FROM "{table}"')
             for _, column, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
                 number = (
                     f'SELECT 1 FROM "{table}" WHERE typeof("{column}") IN (\'integer\', \'real\') AND "{column}" != 0'
                 )
                 if connection.execute(number).fetchone():
                     what = f"column {column} of table {table} became zero"
-                    yield _executed(what, file, f'UPDATE OR REPLACE "{table}" SET "{column}" = 0')
+                    yield what, partial(_execute, file, f'UPDATE OR REPLACE "{table}" SET "{column}" = 0')
 
 
-def _executed(what: str, file: Path, statement: str) -> _Edit:
-    def execute() -> None:
-        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-            connection.execute(statement)
-
-    return what, execute
+def _execute(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(statement)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dplda.audit.conformance import filter_rules, process_rules, replay_rules, storage_rules
+from dplda.audit.conformance import filter_rules, storage_rules
 from dplda.audit.conformance.harness import Broken, Harness, NotApplicable
 from dplda.audit.conformance.interface import Factory
 
@@ -19,14 +19,14 @@ RULES: tuple[_Rule, ...] = (
     filter_rules.impossible_numbers_are_refused,
     filter_rules.small_costs_count,
     filter_rules.guarantee_covers_what_was_spent,
-    replay_rules.release_is_charged_once,
-    replay_rules.ending_refunds_no_charge,
-    process_rules.crash_keeps_charges,
-    process_rules.open_reservations_count,
-    process_rules.processes_share_one_budget,
-    process_rules.threads_share_one_budget,
-    replay_rules.old_copy_is_noticed,
-    replay_rules.old_copy_charges_nothing_again,
+    filter_rules.release_is_charged_once,
+    filter_rules.ending_refunds_no_charge,
+    storage_rules.crash_keeps_charges,
+    storage_rules.open_reservations_count,
+    storage_rules.processes_share_one_budget,
+    storage_rules.threads_share_one_budget,
+    storage_rules.old_copy_is_noticed,
+    storage_rules.old_copy_charges_nothing_again,
     filter_rules.time_gives_nothing_back,
     filter_rules.order_is_not_time,
     storage_rules.edits_are_noticed,
@@ -49,11 +49,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a rule, by its name; `detail` says how it was broken, or why it does not apply."""
+    """What the check of one rule found."""
 
     rule: str
     outcome: Outcome
     detail: str = ""
+    """How the rule was broken, or why it does not apply."""
 
     def __str__(self) -> str:
         return f"{self.outcome:14}  {self.rule}{': ' if self.detail else ''}{self.detail}"
@@ -68,18 +69,20 @@ def check(factory: Factory, rules: Collection[str] | None = None) -> list[Result
     unknown = sorted(set(rules or ()) - set(names))
     if unknown:
         raise ValueError(f"there is no rule {', '.join(unknown)}: choose among {', '.join(names)}")
+    results = []
     with TemporaryDirectory() as root:
         harness = Harness(factory, Path(root))
-        return [_result(rule, harness) for rule in RULES if rules is None or rule.__name__ in rules]
-
-
-def _result(rule: _Rule, harness: Harness) -> Result:
-    try:
-        rule(harness)
-    except NotApplicable as reason:
-        return Result(rule.__name__, Outcome.NOT_APPLICABLE, str(reason))
-    except Broken as broken:
-        return Result(rule.__name__, Outcome.BROKEN, str(broken))
-    except Exception as error:  # of the ledger or its adapter, where the rule expects it to work
-        return Result(rule.__name__, Outcome.BROKEN, f"{type(error).__name__}: {error}")
-    return Result(rule.__name__, Outcome.KEPT)
+        for rule in RULES:
+            if rules is not None and rule.__name__ not in rules:
+                continue
+            outcome, detail = Outcome.KEPT, ""
+            try:
+                rule(harness)
+            except NotApplicable as reason:
+                outcome, detail = Outcome.NOT_APPLICABLE, str(reason)
+            except Broken as broken:
+                outcome, detail = Outcome.BROKEN, str(broken)
+            except Exception as error:  # of the ledger or its adapter, where the rule expects it to work
+                outcome, detail = Outcome.BROKEN, f"{type(error).__name__}: {error}"
+            results.append(Result(rule.__name__, outcome, detail))
+    return results

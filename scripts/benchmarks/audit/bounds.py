@@ -15,7 +15,7 @@ from benchmarks.audit import counterexample
 from benchmarks.audit.broken import BROKEN
 from benchmarks.results import Record
 from dplda.audit import catalogue
-from dplda.audit.bounds import show
+from dplda.audit.bounds import lower_bounds
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Finding, Game, noise_of, play
 from dplda.base.config import ADJACENCIES, PrivacySettings
@@ -98,4 +98,4 @@ def _published(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
         key = _key("published", "printed noise", name, PRINTED_EPSILON, "replace", "simulated")
         if not done(key):
             found = counterexample.evidence(name, PRINTED_EPSILON, PRINTED_DELTA, PRINTED_DOCUMENTS, runs, seed=0)
-            yield key, Finding(name, runs, claim, show(*found, claim, LEVEL))
+            yield key, Finding(name, runs, claim, lower_bounds(*found, claim, LEVEL))

@@ -17,9 +17,8 @@ from click.testing import CliRunner
 
 from dplda.audit.conformance import RULES, Factory, Feature, Outcome, check, own
 from dplda.audit.conformance.__main__ import main
-from dplda.audit.conformance.harness import Harness
+from dplda.audit.conformance.harness import Harness, shifted_clock
 from dplda.audit.conformance.interface import DELTA, EPSILON, Measure, exact_delta, largest_mu_squared, share_of_budget
-from dplda.audit.conformance.shifted_clock import shifted_clock
 from dplda.audit.conformance.storage_rules import edits_of
 from dplda.budget import accountant, database
 
