@@ -1,15 +1,13 @@
-"""Files of counts: UCI bag-of-words and Matrix Market, lda-c and svmlight, and SciPy's npz."""
+"""Files of counts: UCI bags of words, Matrix Market, and SciPy's npz."""
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES, check_unpacked, reading
-from dplda.text.files import open_bytes, text_lines
+from dplda.text.files import open_bytes
 from dplda.text.records import (
     MAX_COUNT,
     CountedDocuments,
@@ -31,7 +29,7 @@ from dplda.text.records import (
 )
 from dplda.text.word_files import find_word_list, read_word_list, required_word_list
 
-_CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
+_CHUNK_DOCUMENTS = 4096
 _BLOCK_BYTES = 1 << 24
 _POINTER_BYTES = 8  # bytes that one row pointer of a CSR matrix takes
 _NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
@@ -39,7 +37,6 @@ _REGULAR = np.zeros(256, dtype=np.bool_)
 _REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
 
 _Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unreadable number
-_Pairs = list[tuple[int, int]] | Defect  # (word number, count) for the words of one document
 
 
 def uci_source(path: Path, options: ReadOptions) -> CountSource:
@@ -56,16 +53,6 @@ def mtx_source(path: Path, options: ReadOptions) -> CountSource:
     """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
     refuse_columns(path, "a Matrix Market file", options)
     return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
-
-
-def ldac_source(path: Path, options: ReadOptions) -> CountSource:
-    """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
-    return _pairs_source(path, options, "an lda-c file", svmlight=False)
-
-
-def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
-    """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
-    return _pairs_source(path, options, "an svmlight file", svmlight=True)
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
@@ -243,71 +230,6 @@ def _number(field: bytes) -> float:
         return np.nan
 
 
-def _pairs_source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
-    refuse_columns(path, kind, options)
-    if next(text_lines(path), None) is None:
-        raise InputError(f"{path} is empty.")
-    vocabulary = find_word_list(path)
-    words = None if vocabulary is None else read_word_list(vocabulary)
-    names = _WordNames(words, first=1 if svmlight else 0)
-
-    def lines() -> Iterator[tuple[int, list[str] | Defect]]:
-        for number, line in text_lines(path):
-            if isinstance(line, Defect):
-                yield number, line
-            elif fields := (line.split("#", 1)[0] if svmlight else line).split():
-                yield number, fields
-
-    def documents(skip: int) -> Iterator[tuple[int, _Pairs]]:
-        for number, fields in islice(lines(), skip, None):
-            yield number, fields if isinstance(fields, Defect) else _parse_pairs(fields, checked_length=not svmlight)
-
-    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return _chunked(documents(skip), names)
-
-    return CountSource(_files(path, vocabulary), options.unit, chunks)
-
-
-def _parse_pairs(fields: list[str], *, checked_length: bool) -> _Pairs:
-    """The pairs of one line, whose first field is a label or, if `checked_length`, the number of pairs."""
-    entries = [field.split(":") for field in fields[1:] if not field.startswith("qid:")]
-    if any(len(entry) != 2 for entry in entries):
-        return Defect.MALFORMED
-    if checked_length and fields[0] != str(len(entries)):
-        return Defect.MALFORMED
-    try:
-        pairs = [(int(word), float(count)) for word, count in entries]
-    except ValueError:
-        return Defect.MALFORMED
-    if not all(0 <= word < 2**62 and math.isfinite(count) and abs(count) < 2**62 for word, count in pairs):
-        return Defect.BAD_COUNT
-    if any(count != int(count) or count < 0 for _, count in pairs):
-        return Defect.BAD_COUNT
-    return [(word, int(count)) for word, count in pairs]
-
-
-def _chunked(documents: Iterator[tuple[int, _Pairs]], names: _WordNames) -> Iterator[CountedDocuments]:
-    """Chunks of documents given as (ordinal, pairs)."""
-    while batch := _batch(documents):
-        defects = Counter(pairs for _, pairs in batch if isinstance(pairs, Defect))
-        good = [(ordinal, pairs) for ordinal, pairs in batch if not isinstance(pairs, Defect)]
-        lengths = [len(pairs) for _, pairs in good]
-        entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        yield _counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
-
-
-def _batch(documents: Iterator[tuple[int, _Pairs]]) -> list[tuple[int, _Pairs]]:
-    """The next _CHUNK_DOCUMENTS documents, or fewer that have _CHUNK_ENTRIES entries."""
-    batch, entries = [], 0
-    for ordinal, pairs in islice(documents, _CHUNK_DOCUMENTS):
-        batch.append((ordinal, pairs))
-        entries += 0 if isinstance(pairs, Defect) else len(pairs)
-        if entries >= _CHUNK_ENTRIES:
-            break
-    return batch
-
-
 def _csr_chunks(
     names: _WordNames,
     indptr: NDArray[Any],
@@ -326,7 +248,6 @@ def _csr_chunks(
             numbers[begin:end].astype(np.int64),
             whole_counts(values[begin:end]),
             [int(ordinal) for ordinal in ordinals[first:last]],
-            Counter(),
         )
 
 
@@ -336,7 +257,6 @@ def _counted(
     numbers: NDArray[np.int64],
     counts: NDArray[np.int64],
     ordinals: Sequence[int],
-    defects: Counter[Defect],
 ) -> CountedDocuments:
     """A chunk from word numbers; a document with a number or count out of range becomes a defect.
 
@@ -357,7 +277,7 @@ def _counted(
         counts=counts[keep],
         ids=[str(ordinal) for ordinal in good],
         units=[document_key(ordinal) for ordinal in good],
-        defects=defects + Counter({Defect.BAD_COUNT: int(bad.sum())}),
+        defects=+Counter({Defect.BAD_COUNT: int(bad.sum())}),
     )
 
 

@@ -63,6 +63,12 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
             yield None
 
 
+def every_line(path: Path) -> Iterator[bytes | Defect]:
+    """Lines of `path`, blank lines included, without a byte order mark; each is one record."""
+    for number, line in enumerate(raw_lines(path)):
+        yield Defect.TOO_LONG if line is None else line if number else line.removeprefix(BOM)
+
+
 def record_lines(path: Path) -> Iterator[bytes | Defect]:
     """Lines of `path` that are not blank; each is one record."""
     for line in raw_lines(path):

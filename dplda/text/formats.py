@@ -11,13 +11,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from dplda.base.errors import InputError
 from dplda.text.compression import check_parts, is_archive, list_members, without_compression
-from dplda.text.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
-from dplda.text.delimited import csv_source, tsv_source
+from dplda.text.counted_files import mtx_source, npz_source, uci_source
+from dplda.text.delimited import delimited_source
 from dplda.text.documents import DOCUMENT_ENDINGS, is_document, missing_extractors
 from dplda.text.files import common_name
 from dplda.text.folder import (
@@ -30,27 +31,23 @@ from dplda.text.folder import (
 )
 from dplda.text.records import ReadOptions, Source, TextSource
 from dplda.text.tables import parquet_source
-from dplda.text.text_lines import json_source, jsonl_source, lines_source, mallet_source
+from dplda.text.text_lines import json_source, jsonl_source, lines_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
     "jsonl": jsonl_source,
     "json": json_source,
-    "csv": csv_source,
-    "tsv": tsv_source,
+    "csv": partial(delimited_source, tabs=False),
+    "tsv": partial(delimited_source, tabs=True),
     "parquet": parquet_source,
     "lines": lines_source,
 }
 _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
-    "mallet": mallet_source,
     "uci": uci_source,
     "mtx": mtx_source,
-    "lda-c": ldac_source,
-    "svmlight": svmlight_source,
     "npz": npz_source,
     "document": document_source,
 }
 _FOLDER = "folder"  # each file is a document
-_DELIMITED = ("csv", "tsv")
 FORMATS = (_FOLDER, *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
@@ -59,14 +56,8 @@ _ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
-    ".mallet": "mallet",
     ".mtx": "mtx",
     ".mm": "mtx",
-    ".ldac": "lda-c",
-    ".lda-c": "lda-c",
-    ".svmlight": "svmlight",
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
     ".npz": "npz",
 }
 _PLAIN = (".txt", ".text")
@@ -107,8 +98,6 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 def open_located(located: Located, options: ReadOptions) -> Source:
     """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
     format, files, root, archive = located
-    if options.delimiter is not None and format not in _DELIMITED:
-        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {format}. Leave it out.")
     if located.is_folder:
         return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
     if archive is not None:  # whose size and time stand for those of the files in it

@@ -29,7 +29,6 @@ class Reading(TypedDict, total=False):
       those in another language.
     - `ngrams`: the largest number of adjacent words that also count as a phrase; ``climate_change`` needs 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
-    - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf|*.eml"``.
     """
@@ -45,7 +44,6 @@ class Reading(TypedDict, total=False):
     stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
     one_line: bool | None
-    delimiter: str | None
     encoding: str | None
     pattern: str | None
 

@@ -232,7 +232,6 @@ class ReadOptions:
     encoding: str | None = None
     pattern: str | None = None
     one_line: bool = False
-    delimiter: str | None = None
     group_fields: Sequence[str] = ()
 
     def __post_init__(self) -> None:

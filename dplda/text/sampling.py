@@ -95,7 +95,7 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     )
 
 
-_COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")
+_COUNTED = ("uci", "mtx", "npz")
 # Names and types of the columns, the number of records if known, and the records.
 _Opened = tuple[tuple[str, ...], dict[str, str], int | None, Iterator[_Sampled | Defect]]
 

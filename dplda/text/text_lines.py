@@ -6,7 +6,7 @@ are not JSON is refused as a whole, because nobody could tell where its records 
 is JSON but no document, such as a number or an object that is too large, makes only its own record defective.
 
 
-Readers of JSON objects, of lines of text, and of MALLET files (name, label and text in a line).
+Readers of JSON objects and of lines of text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from dplda.text.records import (
     Row,
     TextSource,
     check_columns,
-    choose,
     no_text_column,
     refuse_columns,
     rows_after,
@@ -159,7 +158,6 @@ class _Scanner:
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the JSON escape of half a surrogate pair
 _SAMPLED_LINES = 100  # number of first lines in which column names are looked up; column names are public
-_MALLET_COLUMNS = ("id", "label", "text")
 
 
 def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -215,19 +213,6 @@ def json_records(
     for raw in _raw_objects(files, frozenset(filter(is_array, files)) if arrays else frozenset()):
         fields = _parsed(raw, options.encoding)
         yield fields if isinstance(fields, Defect) else (fields, len(raw) + 1)
-
-
-def mallet_source(path: Path, options: ReadOptions) -> TextSource:
-    """A source of the documents of a MALLET file, one per line. Raises `InputError` for an empty file.
-
-    A line is split at its first two runs of white space.
-    """
-    check_encoding(options.encoding, records=True)
-    if next(record_lines(path), None) is None:
-        raise InputError(f"{path} is empty.")
-    columns = choose(path, _MALLET_COLUMNS, options)
-    row = partial(_mallet_row, columns=columns, encoding=options.encoding)
-    return text_source([path], options, [partial(_rows, path, row)])
 
 
 def _rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Generator[Row | Defect, None, int]:
@@ -333,15 +318,3 @@ def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
     if not isinstance(fields, dict):
         return Defect.MALFORMED
     return {mended(name): mended(value) for name, value in fields.items()} if torn else fields
-
-
-def _mallet_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
-    line = decode_line(raw, encoding)
-    if isinstance(line, Defect):
-        return line
-    text, torn = line
-    values = text.split(None, 2)
-    if len(values) != len(_MALLET_COLUMNS):
-        return Defect.MALFORMED
-    fields = dict(zip(_MALLET_COLUMNS, map(mended, values) if torn else values, strict=True))
-    return columns.row_of(fields)

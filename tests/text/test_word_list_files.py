@@ -29,7 +29,7 @@ def test_a_list_without_words_is_refused(tmp_path: Path) -> None:
         ("docword.x.txt.gz", "vocab.x.txt.gz"),
         ("c.mtx", "c.mtx.vocab"),
         ("c.mtx.gz", "c.mtx.vocab"),
-        ("c.ldac", "c.vocab"),
+        ("c.mm", "c.vocab"),
         ("c.npz", "c.vocab.txt"),
         ("c.npz", "vocab.txt"),
     ],
