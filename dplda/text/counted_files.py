@@ -7,7 +7,6 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,34 +65,12 @@ def npz_source(path: Path, options: ReadOptions) -> CountSource:
             f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words. Give the word "
             "list that belongs to this file."
         )
-    names = _WordNames(words, first=0)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
         matrix = _load(path)
-        return _csr_chunks(names, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
+        return _chunks(words, n_words, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
 
     return CountSource((path, vocabulary), options.unit, chunks, n_documents)
-
-
-@dataclass(frozen=True)
-class _WordNames:
-    """Names of `size` word numbers from `first`: `words` if there is a list, else ``word<number>``."""
-
-    words: Sequence[str] | None
-    first: int
-    size: int | None = None
-
-    def valid(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which `numbers` (nnz,) are in range."""
-        size = self.size if self.words is None else len(self.words)
-        last = MAX_COUNT if size is None else self.first + size - 1
-        return (numbers >= self.first) & (numbers <= last)
-
-    def named(self, numbers: NDArray[np.int64]) -> list[str]:
-        """Names of valid `numbers` (nnz,)."""
-        if self.words is None:
-            return [f"word{number}" for number in numbers.tolist()]
-        return [self.words[number - self.first] for number in numbers.tolist()]
 
 
 def _triples_source(
@@ -107,7 +84,6 @@ def _triples_source(
         )
     if n_words > MAX_COUNT or n_documents > 2**53:
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
-    names = _WordNames(words, first=1, size=n_words)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
         document, word, count = _read_triples(path, n_header_lines, n_documents)
@@ -116,13 +92,9 @@ def _triples_source(
             document, word, count = document[order], word[order], count[order]
         starts = np.flatnonzero(np.diff(document, prepend=-1))
         indptr = np.append(starts, len(document))
-        return _csr_chunks(names, indptr, word, count, document[starts], skip)
+        return _chunks(words, n_words, indptr, word, count, document[starts], skip)
 
-    return CountSource(_files(path, vocabulary), options.unit, chunks)
-
-
-def _files(path: Path, vocabulary: Path | None) -> tuple[Path, ...]:
-    return (path,) if vocabulary is None else (path, vocabulary)
+    return CountSource((path,) if vocabulary is None else (path, vocabulary), options.unit, chunks)
 
 
 def _uci_header(path: Path) -> tuple[int, int, int]:
@@ -158,36 +130,33 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
 def _read_triples(
     path: Path, n_header_lines: int, n_documents: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Document, word and count of every entry with a valid document; -1 for a bad word or count."""
+    """Document (from 1), word (from 0) and count of every entry with a valid document.
+
+    A word that is no whole number is negative, and so is such a count.
+    """
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for block in _blocks(path, n_header_lines):
-        triples = _parse_block(block)
-        document = triples[:, 0]
-        exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
-        triples = triples[exists]
-        numbers.append(triples[:, 0].astype(np.int64))
-        words.append(whole_counts(triples[:, 1]).astype(np.int32))
-        counts.append(whole_counts(triples[:, 2]).astype(np.int32))
-    return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
-
-
-def _blocks(path: Path, n_header_lines: int) -> Iterator[bytes]:
-    """Blocks of whole lines after the header."""
     with open_bytes(path) as stream:
         for _ in range(n_header_lines):
             stream.readline(MAX_BYTES)
         while block := stream.read(_BLOCK_BYTES):
             check_unpacked(path, stream.tell())
-            yield block + stream.readline(MAX_BYTES)
+            triples = _parse_block(block + stream.readline(MAX_BYTES))  # whole lines
+            document = triples[:, 0]
+            exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
+            triples = triples[exists]
+            numbers.append(triples[:, 0].astype(np.int64))
+            words.append((whole_counts(triples[:, 1]) - 1).astype(np.int32))
+            counts.append(whole_counts(triples[:, 2]).astype(np.int32))
+    return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
 
 
 def _parse_block(block: bytes) -> _Triples:
     """Triples (n, 3) of whole lines; skips blank lines and lines without a readable document."""
     parsed = _parse_regular(block)
-    if parsed is None:
-        rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
-        parsed = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    return parsed
+    if parsed is not None:
+        return parsed
+    rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
 def _parse_regular(block: bytes) -> _Triples | None:
@@ -214,8 +183,15 @@ def _parse_regular(block: bytes) -> _Triples | None:
 
 def _parse_line(line: bytes) -> tuple[float, float, float] | None:
     """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
+
+    def number(field: bytes) -> float:
+        try:
+            return float(field) if _NUMBER.fullmatch(field) else np.nan
+        except ValueError:
+            return np.nan
+
     fields = line.split()
-    numbers = [_number(field) for field in fields[:3]]
+    numbers = list(map(number, fields[:3]))
     if not numbers or numbers[0] != numbers[0]:
         return None
     if len(fields) != 3:
@@ -223,62 +199,44 @@ def _parse_line(line: bytes) -> tuple[float, float, float] | None:
     return numbers[0], numbers[1], numbers[2]
 
 
-def _number(field: bytes) -> float:
-    try:
-        return float(field) if _NUMBER.fullmatch(field) else np.nan
-    except ValueError:
-        return np.nan
-
-
-def _csr_chunks(
-    names: _WordNames,
+def _chunks(
+    words: Sequence[str] | None,
+    n_words: int,
     indptr: NDArray[Any],
     numbers: NDArray[Any],
     values: NDArray[Any],
     ordinals: Sequence[int] | NDArray[np.int64],
     skip: int,
 ) -> Iterator[CountedDocuments]:
-    """Chunks of the rows after the first `skip` of a CSR matrix with `values` of any real type."""
+    """Chunks of the documents after the first `skip`, which are rows of a CSR matrix with `values` of any real type.
+
+    `numbers` (nnz,) are indices into the `n_words` words, which are called ``word1``, ``word2``, ... without a list of
+    `words`; `ordinals` (n_documents,) distinguish documents. A document with a number or a value out of range becomes a
+    defect. Zeros are allowed and contribute nothing.
+    """
     for first in range(skip, len(ordinals), _CHUNK_DOCUMENTS):
         last = min(first + _CHUNK_DOCUMENTS, len(ordinals))
         begin, end = int(indptr[first]), int(indptr[last])
-        yield _counted(
-            names,
-            indptr[first : last + 1].astype(np.int64) - begin,
-            numbers[begin:end].astype(np.int64),
-            whole_counts(values[begin:end]),
-            [int(ordinal) for ordinal in ordinals[first:last]],
+        lengths = np.diff(indptr[first : last + 1])
+        entries = numbers[begin:end].astype(np.int64)
+        counts = whole_counts(values[begin:end])
+
+        rows = np.repeat(np.arange(last - first), lengths)
+        bad = np.zeros(last - first, dtype=np.bool_)
+        bad[rows[(entries < 0) | (entries >= n_words) | (counts < 0)]] = True
+        keep = ~bad[rows] & (counts > 0)
+        used, indices = np.unique(entries[keep], return_inverse=True)
+        n_kept = np.bincount(rows[keep], minlength=last - first)[~bad]
+        good = [int(ordinal) for ordinal in np.asarray(ordinals[first:last])[~bad]]
+        yield CountedDocuments(
+            words=[f"word{number + 1}" if words is None else words[number] for number in used.tolist()],
+            indptr=np.concatenate([[0], np.cumsum(n_kept)]).astype(np.int64),
+            indices=indices.astype(np.int64),
+            counts=counts[keep],
+            ids=[str(ordinal) for ordinal in good],
+            units=[document_key(ordinal) for ordinal in good],
+            defects=+Counter({Defect.BAD_COUNT: int(bad.sum())}),
         )
-
-
-def _counted(
-    names: _WordNames,
-    indptr: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    ordinals: Sequence[int],
-) -> CountedDocuments:
-    """A chunk from word numbers; a document with a number or count out of range becomes a defect.
-
-    `counts` (nnz,) are -1 where the file has no whole number. Zeros are allowed and contribute nothing.
-    """
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    fine = names.valid(numbers) & (counts >= 0) & (counts <= MAX_COUNT)
-    bad = np.zeros(len(indptr) - 1, dtype=np.bool_)
-    bad[rows[~fine]] = True
-    keep = ~bad[rows] & (counts > 0)
-    lengths = np.bincount(rows[keep], minlength=len(bad))[~bad]
-    used, indices = np.unique(numbers[keep], return_inverse=True)
-    good = [ordinal for ordinal, dropped in zip(ordinals, bad.tolist(), strict=True) if not dropped]
-    return CountedDocuments(
-        words=names.named(used),
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        indices=indices.astype(np.int64),
-        counts=counts[keep],
-        ids=[str(ordinal) for ordinal in good],
-        units=[document_key(ordinal) for ordinal in good],
-        defects=+Counter({Defect.BAD_COUNT: int(bad.sum())}),
-    )
 
 
 def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -293,6 +251,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _load(path: Path) -> Any:
+    """The matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
     with reading(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -300,7 +259,11 @@ def _load(path: Path) -> Any:
             check_unpacked(path, claimed)
             loaded = scipy.sparse.load_npz(path)
             check_unpacked(path, claimed + loaded.shape[0] * _POINTER_BYTES)
-            _check_pointers(loaded)
+            # Pointers must not lead compiled code out of an array; words may be out of range.
+            if loaded.format in ("csc", "bsr"):
+                loaded.check_format(full_check=True)
+            if loaded.format == "csr" and np.any(np.diff(loaded.indptr) < 0):
+                raise ValueError("row pointers decrease")
             matrix = loaded.tocsr()
         except InputError:
             raise
@@ -309,11 +272,3 @@ def _load(path: Path) -> Any:
     if not np.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
     return matrix
-
-
-def _check_pointers(matrix: Any) -> None:
-    """Raise `ValueError` for pointers that would lead compiled code out of an array. Words may be out of range."""
-    if matrix.format in ("csc", "bsr"):
-        matrix.check_format(full_check=True)
-    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
-        raise ValueError("row pointers decrease")
