@@ -29,13 +29,13 @@ from dplda.text.folder import (
     folder_source,
     list_files,
 )
+from dplda.text.json_lines import json_source, lines_source
 from dplda.text.records import ReadOptions, Source, TextSource
 from dplda.text.tables import parquet_source
-from dplda.text.text_lines import json_source, jsonl_source, lines_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
-    "jsonl": jsonl_source,
-    "json": json_source,
+    "jsonl": partial(json_source, arrays=False),
+    "json": partial(json_source, arrays=True),
     "csv": partial(delimited_source, tabs=False),
     "tsv": partial(delimited_source, tabs=True),
     "parquet": parquet_source,

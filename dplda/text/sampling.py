@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from dplda.text.compression import without_compression
 from dplda.text.delimited import table_records
 from dplda.text.formats import Located, locate, open_located
+from dplda.text.json_lines import json_records
 from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
 from dplda.text.tables import first_rows, table_schema
-from dplda.text.text_lines import json_records
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted

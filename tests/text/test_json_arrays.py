@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text import text_lines as json_arrays
+from dplda.text import json_lines
 from dplda.text.records import Defect, TextRecord
 
 Read = Callable[..., list[TextRecord | Defect]]
@@ -25,7 +25,7 @@ def texts(found: list[TextRecord | Defect]) -> list[str | Defect]:
 def test_every_element_is_a_document_wherever_a_read_ends(
     read_text: Read, monkeypatch: pytest.MonkeyPatch, chunk: int, indent: int | None, ascii: bool
 ) -> None:
-    monkeypatch.setattr(json_arrays, "_CHUNK", chunk)
+    monkeypatch.setattr(json_lines, "_CHUNK", chunk)
     tricks = TRICKS if chunk > 1 else [trick[:40] for trick in TRICKS]
     written = [{"text": trick, "more": [{"a": [trick]}, 1.5, None]} for trick in tricks]
     assert texts(read_text("x.json", json.dumps(written, ensure_ascii=ascii, indent=indent))) == tricks
@@ -71,8 +71,8 @@ def test_a_character_that_is_not_utf_8_damages_no_other_field(read_text: Read) -
 def test_an_element_that_is_too_long_is_a_defect_of_its_own(
     read_text: Read, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(json_arrays, "MAX_BYTES", 200)
-    monkeypatch.setattr(json_arrays, "_CHUNK", 64)
+    monkeypatch.setattr(json_lines, "MAX_BYTES", 200)
+    monkeypatch.setattr(json_lines, "_CHUNK", 64)
     long = json.dumps({"text": 'x"\\]},' * (100 * size), "more": [[1, {"a": "]"}]]})
     assert texts(read_text("x.json", f'[{{"text": "a"}}, {long}, {{"text": "b"}}]')) == ["a", Defect.TOO_LONG, "b"]
 

@@ -26,8 +26,8 @@ from canaries import SECRET, write_corpora
 import dplda.cli.fit_command
 import dplda.report
 import dplda.runs.recording
+import dplda.text.json_lines
 import dplda.text.pool
-import dplda.text.text_lines
 from dplda.budget import Ledger, Reservation
 from dplda.cli.main import main
 from dplda.model import EXPORTERS, TopicModel
@@ -40,7 +40,7 @@ from dplda.text.counting import WordCounter
 from dplda.text.tokenizers import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    (dplda.text.text_lines, "_parse_line"),
+    (dplda.text.json_lines, "_parse"),
     (Ledger, "reserve"),
     (SpacyTokens, "words"),
     (WordCounter, "count"),
