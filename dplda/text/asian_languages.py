@@ -14,7 +14,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from dplda.base.errors import InputError
-from dplda.text.counting import Token, WordRule, undivided
+from dplda.text.words import Token, WordRule, undivided
 
 _MAX_PART = 10_000  # maximum characters of one analysis; Sudachi takes at most 49,149 bytes
 _ENDS = "\\s\u3002\u3001\uff0c\uff01\uff1f\uff1b\u2026"  # white space, and where a Chinese or Japanese clause ends

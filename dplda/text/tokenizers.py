@@ -33,8 +33,9 @@ from spacy.vocab import Vocab
 
 from dplda.base.errors import InputError
 from dplda.text.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
-from dplda.text.counting import FastTokens, Token, Tokens, WordRule, unbroken, undivided
+from dplda.text.counting import Tokens
 from dplda.text.reading_options import LONGEST_PHRASE, NO_WHITE_SPACE, Tokenization
+from dplda.text.words import FastTokens, Token, WordRule, unbroken, undivided
 
 JOINER = "_"  # is neither a letter nor a digit, so that no word looks like a phrase
 _PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line

@@ -202,7 +202,7 @@ def _words(tokenization: Tokenization) -> Iterator[str]:
 
     Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
     """
-    from dplda.text.pool import find_tokens
+    from dplda.text.counting import find_tokens
 
     try:
         from wordfreq import iter_wordlist

@@ -35,11 +35,11 @@ from dplda.private.store import writer as partial_module
 from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.fingerprint import Fingerprinter, fingerprint
 from dplda.private.store.writer import StoreLocked, StoreWriter
-from dplda.text import counted_files, pool
+from dplda.text import counted_files, counting
 from dplda.text import tables as parquet
 
 SCRIPT = Path(__file__).parents[1] / "killed_imports.py"
-FIND_TOKENS = cache(pool.find_tokens)
+FIND_TOKENS = cache(counting.find_tokens)
 KEY = b"k" * 32
 N = 23
 TEXTS = [" ".join(f"word{'abcdefgh'[(number * step) % 8]}" for step in range(1, 4 + number % 3)) for number in range(N)]
@@ -52,11 +52,11 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
     monkeypatch.setattr(writer, "_SHARD_BLOCKS", 1)
-    for module in (counted_files, pool):
+    for module in (counted_files, counting):
         monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
     monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
-    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 1000)
-    monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
+    monkeypatch.setattr(counting, "_SMALL_CHUNKS", 1000)
+    monkeypatch.setattr(counting, "find_tokens", FIND_TOKENS)
 
 
 # Corpora of every format, with documents that contribute nothing among the others.
@@ -223,7 +223,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     take = made(tmp_path / "corpus", "texts")
     stopped(take, tmp_path / "s", 9)
     parsed: list[str] = []
-    monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
+    monkeypatch.setattr(counting.WordCounter, "count", _noting(counting.WordCounter.count, parsed))
     opened: list[Path] = []
     monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
     behind = resumed_after(take(tmp_path / "s"))
@@ -245,8 +245,8 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 2)
-    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(counting, "_SMALL_CHUNKS", 2)
+    monkeypatch.setattr(counting.joblib, "cpu_count", lambda: 2)
     assert resumed_after(take(tmp_path / "s")) > 0
     assert content(tmp_path / "s") == content(tmp_path / "whole")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dplda.text import counting as counter
+from dplda.text import counting
 from dplda.text.counting import Counts, WordCounter
 
 
@@ -68,13 +68,13 @@ def test_a_piece_is_asked_once_until_there_are_too_many(monkeypatch: pytest.Monk
     used.count(["ab cd ab", "cd"])
     used.count(["cd ab"])
     assert letters.asked == ["ab", "cd"]
-    monkeypatch.setattr(counter, "_REMEMBERED_PIECES", 2)
+    monkeypatch.setattr(counting, "_REMEMBERED_PIECES", 2)
     assert rows(used.count(["ab"])) == [{"aa": 1, "bb": 1}]
     assert letters.asked == ["ab", "cd", "ab"]
 
 
 def test_what_is_remembered_is_bounded_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter, "_REMEMBERED_CHARACTERS", 1000)
+    monkeypatch.setattr(counting, "_REMEMBERED_CHARACTERS", 1000)
     counted = WordCounter(Letters())
     for _ in range(3):
         remembered = counted._seen

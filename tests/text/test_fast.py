@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
-from dplda.text.counting import _MAX_LETTERS, _WITH_MARKS, FastTokens
 from dplda.text.reading_options import NO_WHITE_SPACE, Tokenization
 from dplda.text.tokenizers import SpacyTokens, fast_tokens
+from dplda.text.words import _MAX_LETTERS, _WITH_MARKS, FastTokens
 
 FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults
@@ -205,7 +205,7 @@ def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> Non
 
 def test_another_process_needs_no_spacy() -> None:
     script = (
-        "import pickle, sys; from dplda.text import pool\n"
+        "import pickle, sys; from dplda.text import counting\n"
         "tokens = pickle.load(sys.stdin.buffer)\n"
         "assert tokens.words('films') == ('films',)\n"
         "assert 'spacy' not in sys.modules\n"

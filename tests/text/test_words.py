@@ -1,6 +1,6 @@
 import re
 
-from dplda.text.counting import _MAX_LETTERS, WordRule
+from dplda.text.words import _MAX_LETTERS, WordRule
 
 RULE = WordRule({"the", "go"}, {"films": "Film", "went": "go", "cannot": "can not", "i": "myself"})
 

@@ -518,12 +518,12 @@ def _rules() -> dict[str, str]:
 
 
 def _digest_of_code() -> str:
-    return digest((file for folder in ("readers", "tokenize") for file in (PACKAGE / folder).glob("*.py")), PACKAGE)
+    return digest(PACKAGE.glob("text/*.py"), PACKAGE)
 
 
 def _word_counting() -> ModuleType:
     """The module that counts words; imported only for raw text because spaCy takes a second to load."""
-    return import_module("dplda.text.pool")
+    return import_module("dplda.text.counting")
 
 
 def check_tokenization(tokenization: Tokenization) -> None:

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplda
-from dplda.text import pool
-from dplda.text.counting import FastTokens
-from dplda.text.pool import count_words
+from dplda.text import counting
+from dplda.text.counting import count_words
 from dplda.text.reading_options import TOKENIZERS, Tokenization
 from dplda.text.records import CountedDocuments, Defect, TextRecord, document_key
 from dplda.text.tokenizers import SpacyTokens
+from dplda.text.words import FastTokens
 
 RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")
@@ -25,7 +25,7 @@ RECORDS: list[TextRecord | Defect] = [
 ]
 RECORDS[17] = Defect.MALFORMED
 RECORDS[30] = Defect.NO_UNIT
-FIND_TOKENS = cache(pool.find_tokens)  # made once for all examples
+FIND_TOKENS = cache(counting.find_tokens)  # made once for all examples
 
 
 def flat(chunks: list[CountedDocuments]) -> list[tuple[str, bytes, dict[str, int]]]:
@@ -48,9 +48,9 @@ def test_documents_keep_their_order_identity_and_counts() -> None:
 @pytest.mark.parametrize("tokenizer", full_after(1, TOKENIZERS))
 def test_chunks_and_processes_change_nothing(processes: int, tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = flat(list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes=1)))
-    monkeypatch.setattr(pool, "_CHUNK_DOCUMENTS", 4)
+    monkeypatch.setattr(counting, "_CHUNK_DOCUMENTS", 4)
     chunks = list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes))
-    assert len(chunks) > pool._SMALL_CHUNKS
+    assert len(chunks) > counting._SMALL_CHUNKS
     assert flat(chunks) == expected
     assert sum(chunk.defects.total() for chunk in chunks) == 2
 
@@ -62,15 +62,15 @@ def test_a_document_has_the_words_it_has_alone(tokenizer: str, texts: list[str],
     how = Tokenization(tokenizer=tokenizer)
     records = [TextRecord(str(place), document_key(place), text) for place, text in enumerate(texts)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "find_tokens", FIND_TOKENS)
+        patch.setattr(counting, "find_tokens", FIND_TOKENS)
         alone = [flat(list(count_words([record], how))) for record in records]
-        patch.setattr(pool, "_CHUNK_DOCUMENTS", size)
+        patch.setattr(counting, "_CHUNK_DOCUMENTS", size)
         together = flat(list(count_words(records, how, processes=1)))
     assert together == [document for [document] in alone]
 
 
 def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_CHUNK_DOCUMENTS", 1)
+    monkeypatch.setattr(counting, "_CHUNK_DOCUMENTS", 1)
     taken = []
 
     def records() -> Iterator[TextRecord | Defect]:
@@ -80,7 +80,7 @@ def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatc
 
     chunks = count_words(records(), Tokenization(), processes=2)
     next(chunks)
-    assert len(taken) <= pool._SMALL_CHUNKS + 2 * 2 + 1
+    assert len(taken) <= counting._SMALL_CHUNKS + 2 * 2 + 1
     chunks.close()  # type: ignore[attr-defined]
 
 
@@ -112,12 +112,12 @@ def test_nothing_in_is_nothing_out() -> None:
 def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from dplda.text import pool\n"
+        "from dplda.text import counting\n"
         "from dplda.text.records import TextRecord\n"
         "from dplda.text.reading_options import Tokenization\n"
-        "pool._CHUNK_DOCUMENTS = 1\n"
+        "counting._CHUNK_DOCUMENTS = 1\n"
         "records = [TextRecord(str(n), b'u' * 16, 'film story') for n in range(8)]\n"
-        "chunks = pool.count_words(records, pool.Tokenization(), processes=2)\n"
+        "chunks = counting.count_words(records, counting.Tokenization(), processes=2)\n"
         "assert sum(int(chunk.counts.sum()) for chunk in chunks) == 16\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(dplda.__file__).parents[1])}
@@ -129,12 +129,12 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None
 @pytest.mark.parametrize(("language", "apart"), [("en", False), ("zh", True)])
 def test_native_segmenters_read_few_documents_in_another_process_too(monkeypatch, language: str, apart: bool) -> None:
     used = []
-    monkeypatch.setattr(pool, "_count_in_pool", lambda *_: used.append("pool") or iter(()))
+    monkeypatch.setattr(counting, "_count_in_pool", lambda *_: used.append("pool") or iter(()))
     list(count_words(RECORDS[:2], Tokenization(language=language), processes=1))
     assert bool(used) == apart
 
 
 def test_a_worker_says_nothing_whatever_its_native_code_reports() -> None:
-    script = "import os; from dplda.text import pool; pool._begin(None); os.write(2, b'words of a document')"
+    script = "import os; from dplda.text import counting; counting._begin(None); os.write(2, b'words of a document')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
