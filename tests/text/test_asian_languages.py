@@ -136,7 +136,7 @@ def test_long_documents_are_read_in_parts(language: str) -> None:
 
 def test_parts_are_short_and_end_with_a_clause() -> None:
     text = "电影很好看。" * 5000 + "字" * 25_000
-    parts = list(asian_languages.parts(text))
+    parts = list(find_tokens(Tokenization(language="zh")).split(text))  # type: ignore[attr-defined]
     assert "".join(parts) == text
     assert max(map(len, parts)) <= asian_languages._MAX_PART
     assert all(part.endswith("。") for part in parts[:3])
