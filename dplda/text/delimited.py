@@ -25,7 +25,7 @@ from pathlib import Path
 from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES
 from dplda.text.files import BLANK, BOM, check_encoding, decode_field, every_line, open_bytes
-from dplda.text.records import Columns, Defect, ReadOptions, Row, TextSource, choose, rows_after, text_source
+from dplda.text.records import Columns, Defect, ReadOptions, Row, TextSource, choose_columns, rows_after, text_source
 
 _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
@@ -43,9 +43,9 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool)
     `InputError` if a header is missing or lacks a column, or if all files are empty.
     """
     tables = _tables(files, options, tabs)
-    chosen = [choose(tables[0].path, tables[0].names, options)]
+    chosen = [choose_columns(tables[0].path, tables[0].names, options)]
     options = replace(options, text_field=chosen[0].text)  # the same columns in every table
-    chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
+    chosen += [choose_columns(table.path, table.names, options, first=False) for table in tables[1:]]
     parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
     return text_source(files, options, parts)
 

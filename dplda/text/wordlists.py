@@ -122,15 +122,14 @@ def names(language: str) -> list[str]:
     Names that are also common words are left out; the module states the rule. Raises `InputError` for
     another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
     """
-    return list(names_of(_code(language, "list of names")))
+    return list(names_of(language_code(language, "list of names")))
 
 
-def language_code(name: str) -> str:
-    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``. Raises `InputError`."""
-    return _code(name, "word list")
+def language_code(name: str, kind: str = "word list") -> str:
+    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``.
 
-
-def _code(name: str, kind: str) -> str:
+    Raises `InputError`, whose message calls the list a `kind`, for another language.
+    """
     code = _CODES.get(name, name)
     if code not in _CODES.values():
         raise InputError(

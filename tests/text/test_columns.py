@@ -13,7 +13,7 @@ from dplda.text.records import (
     ReadOptions,
     Row,
     TextRecord,
-    choose,
+    choose_columns,
     document_key,
     text_source,
     unit_key,
@@ -23,19 +23,19 @@ PATH = Path("x.csv")
 
 
 def test_the_text_column_is_guessed_from_its_name() -> None:
-    assert choose(PATH, ["id", "review", "stars"], ReadOptions()) == Columns(("review",), "id", None)
-    assert choose(PATH, ["review", "text"], ReadOptions()).text == ("text",)
+    assert choose_columns(PATH, ["id", "review", "stars"], ReadOptions()) == Columns(("review",), "id", None)
+    assert choose_columns(PATH, ["review", "text"], ReadOptions()).text == ("text",)
 
 
 def test_columns_asked_for_win() -> None:
     options = ReadOptions(text_field="a", id_field="b", unit_field="c")
-    assert choose(PATH, ["a", "b", "c", "text", "id"], options) == Columns(("a",), "b", "c")
+    assert choose_columns(PATH, ["a", "b", "c", "text", "id"], options) == Columns(("a",), "b", "c")
 
 
 def test_no_more_than_twenty_columns_are_listed() -> None:
     names = [f"c{number}" for number in range(30)]
     with pytest.raises(InputError, match=r"c19, \.\.\."):
-        choose(PATH, names, ReadOptions())
+        choose_columns(PATH, names, ReadOptions())
 
 
 def records(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defect]:
