@@ -44,11 +44,7 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
             if ordinal < skip:
                 continue
             text = decode(stream.read(MAX_BYTES + 1), options.encoding)
-            yield (
-                text
-                if isinstance(text, Defect)
-                else TextRecord(storable(_name(file, archive)), document_key(ordinal), text)
-            )
+            yield _record(text, file.relative_to(archive), ordinal)
 
     return TextSource((archive,), options.unit, records, total=len(files))
 
@@ -63,10 +59,7 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
         extracted = extract_texts(filter(is_document, chosen), options.encoding)
         for ordinal, file in enumerate(chosen, start=skip):
             text = next(extracted) if is_document(file) else _text(file, options.encoding)
-            if isinstance(text, Defect):
-                yield text
-            else:
-                yield TextRecord(storable(_name(file, folder)), document_key(ordinal), text)
+            yield _record(text, file.relative_to(folder), ordinal)
 
     slow = any(map(is_document, files))
     return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
@@ -100,12 +93,11 @@ def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> li
         raise InputError(f"{folder} holds no files to read (hidden files are not read).")
     chosen = list(files)
     if pattern is not None:
-        patterns = pattern.split(PATTERN_SEPARATOR)
-        chosen = [
-            file
-            for file in files
-            if any(fnmatch(name, one) for name in (file.name, _name(file, folder)) for one in patterns)
-        ]
+
+        def matches(name: str) -> bool:
+            return any(fnmatch(name, one) for one in pattern.split(PATTERN_SEPARATOR))
+
+        chosen = [file for file in files if matches(file.name) or matches(file.relative_to(folder).as_posix())]
     if not chosen:
         raise InputError(
             f"None of the {len(files):,} files in {folder} matches pattern {pattern!r}. Change --pattern. (The "
@@ -119,5 +111,5 @@ def _text(file: Path, encoding: str | None) -> str | Defect:
     return raw if isinstance(raw, Defect) else decode(raw, encoding)
 
 
-def _name(file: Path, folder: Path) -> str:
-    return file.relative_to(folder).as_posix()
+def _record(text: str | Defect, name: Path, ordinal: int) -> TextRecord | Defect:
+    return text if isinstance(text, Defect) else TextRecord(storable(name.as_posix()), document_key(ordinal), text)

@@ -71,15 +71,12 @@ _ABOUT = ("readme", "license", "licence")  # files that describe a table in part
 
 
 class Located(NamedTuple):
-    """The `format` of a corpus and its `files`; `root` is the folder of the format ``"folder"``.
-
-    `archive` is the archive that the files are in, if there is one.
-    """
+    """The format of a corpus and its files."""
 
     format: str
     files: list[Path]
-    root: Path
-    archive: Path | None = None
+    root: Path  # the folder, if each file is a document
+    archive: Path | None = None  # that the files are in
 
     @property
     def is_folder(self) -> bool:
@@ -238,8 +235,10 @@ def _common_format(folder: Path, files: Sequence[Path]) -> str:
         return format
     formats = Counter(map(_named_format, files))
     listed = ", ".join(f"{n:,} {format or 'other'}" for format, n in sorted(formats.items(), key=str))
-    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in _TABLES]
-    choose = f", choose some with --pattern {tables[0]}" if tables else ""
+    choose = ""
+    if (table := next((file for file in files if _named_format(file) in _TABLES), None)) is not None:
+        plain = without_compression(table)
+        choose = f", choose some with --pattern '*{plain.suffix}{table.name.removeprefix(plain.name)}'"
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
         "each file as one document. (The counts are exact, not private, not for publication.)"
@@ -250,11 +249,6 @@ def _is_about(file: Path, folder: Path) -> bool:
     """Whether `file` in `folder` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _temporary/0."""
     hidden = any(part.startswith("_") for part in file.relative_to(folder).parts)
     return hidden or file.name.split(".")[0].lower() in _ABOUT
-
-
-def _ending(file: Path) -> str:
-    plain = without_compression(file)
-    return plain.suffix + file.name.removeprefix(plain.name)
 
 
 def _named_format(path: Path) -> str | None:
