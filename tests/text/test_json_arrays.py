@@ -107,7 +107,6 @@ def test_what_is_not_json_refuses_the_file_without_its_words(read_text: Read, co
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "is empty"),
         ("[]", "does not begin with an array of JSON objects"),
         (" [ 1, 2 ] ", "does not begin with an array of JSON objects"),
         ('{\n "data": [{"text": "a"}]\n}', "does not begin with JSON lines"),

@@ -24,12 +24,6 @@ def test_each_line_is_a_document_even_if_it_is_blank(read_text: Read) -> None:
     assert len({record.unit for record in found}) == 5
 
 
-def test_one_line_in_another_encoding_damages_no_other(read_text: Read) -> None:
-    assert texts(read_text("x.txt", "é\n".encode() + "é\n".encode("cp1252"), "lines")) == ["é", "é"]
-    declared = read_text("x.txt", "é\n".encode() + "é\nb".encode("cp1252"), "lines", encoding="utf-8")
-    assert texts(declared) == ["é", Defect.UNDECODABLE, "b"]
-
-
 def test_files_of_lines_are_one_corpus(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"three"))
@@ -45,8 +39,6 @@ def test_a_text_file_is_refused_with_the_format_to_give(tmp_path: Path, name: st
         open_source(tmp_path / name, ReadOptions())
 
 
-def test_lines_have_no_columns_and_must_not_be_empty(read_text: Read) -> None:
-    with pytest.raises(InputError, match=r"has no columns: column 'who'"):
-        read_text("x.txt", "a", "lines", unit_field="who")
+def test_a_file_of_blank_lines_is_refused(read_text: Read) -> None:
     with pytest.raises(InputError, match="is empty"):
         read_text("x.txt", "\n \n", "lines")
