@@ -14,7 +14,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from dplda.base.errors import InputError
-from dplda.text.words import Token, WordRule, undivided
+from dplda.text.words import Token, WordRule, rejoin
 
 _MAX_PART = 10_000  # maximum characters of one analysis; Sudachi takes at most 49,149 bytes
 _ENDS = "\\s\u3002\u3001\uff0c\uff01\uff1f\uff1b\u2026"  # white space, and where a Chinese or Japanese clause ends
@@ -72,7 +72,7 @@ class SegmentedTokens:
         except BaseException:  # a panic of a segmenter in Rust, which may be unusable now
             _here.made.pop(self._language, None)
             raise ValueError("the segmenter failed") from None
-        whole = undivided(tokens, self._word.mixed(part, _LATIN))
+        whole = rejoin(tokens, self._word.find_mixed(part, _LATIN))
         return [self._word(text, normalize("NFKC", text) if lemma is None else lemma) for *_, text, lemma in whole]
 
 

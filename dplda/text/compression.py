@@ -62,16 +62,16 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file on disk, and decompress it as `decompressed` does. Raises `InputError` if it is damaged."""
+    """Open a file on disk, and decompress it as `decompress` does. Raises `InputError` if it is damaged."""
     with (
         reading(path),
         io.BufferedReader(_Metered(path), _BUFFER) as packed,
-        decompressed(path, cast(BinaryIO, packed)) as stream,
+        decompress(path, cast(BinaryIO, packed)) as stream,
     ):
         yield stream
 
 
-def decompressed(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
+def decompress(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
     """The content of `packed`, decompressed if the name of `path` ends in .gz, .bz2, .xz or .zst."""
     unpack = _UNPACKERS.get(path.suffix.lower())
     return nullcontext(packed) if unpack is None else unpack(packed)
@@ -218,7 +218,7 @@ def open_member(archive: Path, file: Path) -> Iterator[BinaryIO]:
             found = next(members, None)
             if found is None:
                 raise InputError(f"{file} does not exist. Check the path.")
-            with decompressed(file, found[1]) as stream:
+            with decompress(file, found[1]) as stream:
                 yield stream
         finally:
             members.close()

@@ -26,7 +26,7 @@ from dplda.text.records import (
     document_key,
     refuse_columns,
 )
-from dplda.text.word_files import find_word_list, read_word_list, required_word_list
+from dplda.text.word_files import find_vocabulary, read_word_list, require_vocabulary
 
 _CHUNK_DOCUMENTS = 4096
 _BLOCK_BYTES = 1 << 24
@@ -44,20 +44,20 @@ def uci_source(path: Path, options: ReadOptions) -> CountSource:
     Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
     """
     refuse_columns(path, "a UCI bag of words", options)
-    vocabulary = required_word_list(path)
+    vocabulary = require_vocabulary(path)
     return _triples_source(path, options, vocabulary, *_uci_header(path))
 
 
 def mtx_source(path: Path, options: ReadOptions) -> CountSource:
     """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
     refuse_columns(path, "a Matrix Market file", options)
-    return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
+    return _triples_source(path, options, find_vocabulary(path), *_mtx_header(path))
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
     """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
     refuse_columns(path, "a sparse matrix", options)
-    vocabulary = required_word_list(path)
+    vocabulary = require_vocabulary(path)
     words = read_word_list(vocabulary)
     n_documents, n_words = _load(path).shape
     if n_words != len(words):

@@ -168,36 +168,27 @@ class WordCounter:
         """Count the words of `texts` (n_documents,). The order of words depends only on `texts`."""
         if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
-        pieces, ends, failed = self._pieces(texts)
+        number = self._seen.__getitem__
+        pieces, ends, failed = list[int](), [0], list[int]()
+        for place, text in enumerate(texts):
+            try:
+                pieces += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
+            except Exception:  # an error of the tokenizer affects this document only, which has no row
+                failed.append(place)
+            else:
+                ends.append(len(pieces))
+
         words = self._seen.matrix()
         ones = np.ones(len(pieces), np.int32)
-        documents = csr_array(
-            (ones, np.fromiter(pieces, np.int32, len(pieces)), ends), shape=(len(ends) - 1, words.shape[0])
-        )
+        rows = (ones, np.fromiter(pieces, np.int32, len(pieces)), np.array(ends, np.int32))
+        documents = csr_array(rows, shape=(len(ends) - 1, words.shape[0]))
         counts = documents @ words
-        used, indices = _renumbered(counts.indices, words.shape[1])
+        used, indices = _renumber(counts.indices, words.shape[1])
         names = list(self._seen.words)
         return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
 
-    def _pieces(self, texts: Sequence[str]) -> tuple[list[int], NDArray[np.int32], list[int]]:
-        """Return the piece numbers of all documents, the CSR row pointers into them, and the indices of failed texts.
 
-        A text fails if the tokenizer raises an error; it has no row.
-        """
-        found: list[int] = []
-        ends, failed = [0], []
-        number = self._seen.__getitem__
-        for place, text in enumerate(texts):
-            try:
-                found += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
-            except Exception:  # an error of the tokenizer affects this document only
-                failed.append(place)
-            else:
-                ends.append(len(found))
-        return found, np.array(ends, np.int32), failed
-
-
-def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
+def _renumber(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
     """Renumber `numbers` (nnz,), all below `size`, from 0 without gaps.
 
     Returns the distinct numbers, ordered by last occurrence, and the position of each of `numbers` among them. The

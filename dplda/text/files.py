@@ -141,17 +141,17 @@ def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
-    """Text of one record, and whether its fields must be `mended` because the record is not UTF-8."""
+    """Text of one record, and whether its fields need `mend`, because the record is not UTF-8."""
     try:
         return raw.decode(encoding or "utf-8"), False
     except (UnicodeError, ValueError):
         return Defect.UNDECODABLE if encoding else (raw.decode("utf-8", "surrogateescape"), True)
 
 
-def mended(value: Any) -> Any:
-    """`value` decoded from its own bytes; it is a field of a record that was read with surrogate escapes.
+def mend(value: Any) -> Any:
+    """Decode a field from its own bytes, if its record is not UTF-8 and was read with surrogate escapes.
 
-    A record is read in this way if it is not UTF-8. A `value` that is not a string is returned unchanged.
+    Return a `value` that is not a string unchanged.
     """
     try:
         return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value

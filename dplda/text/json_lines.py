@@ -24,7 +24,7 @@ from dplda.text.files import (
     decode_field,
     decode_line,
     every_line,
-    mended,
+    mend,
     open_bytes,
     record_lines,
 )
@@ -169,7 +169,7 @@ def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect | None:
     if isinstance(line, Defect):
         return line
     text, torn = line
-    if torn and _SURROGATE.search(text):  # `mended` cannot tell escaped surrogates from bytes that are not UTF-8
+    if torn and _SURROGATE.search(text):  # `mend` cannot tell escaped surrogates from bytes that are not UTF-8
         return Defect.UNDECODABLE
     try:
         fields = json.loads(text)
@@ -179,7 +179,7 @@ def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect | None:
         return Defect.MALFORMED
     if not isinstance(fields, dict):
         return Defect.MALFORMED
-    return {mended(name): mended(value) for name, value in fields.items()} if torn else fields
+    return {mend(name): mend(value) for name, value in fields.items()} if torn else fields
 
 
 def _malformed(path: Path, number: int) -> InputError:

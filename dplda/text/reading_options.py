@@ -94,11 +94,8 @@ class Tokenization:
         """What stores, ledgers and models record: public and short, with a digest of the stop words."""
         facts: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "tokenizer": self.tokenizer}
         if self.stopwords:
-            facts["stopwords"] = f"{len(self.stopwords)} words, sha256 {_digest(self.stopwords)}"
+            digest = hashlib.sha256("\n".join(self.stopwords).encode("utf-8", "surrogatepass")).hexdigest()
+            facts["stopwords"] = f"{len(self.stopwords)} words, sha256 {digest[:32]}"
         if self.ngrams > 1:
             facts["ngrams"] = self.ngrams
         return facts
-
-
-def _digest(words: tuple[str, ...]) -> str:
-    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]

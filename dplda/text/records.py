@@ -421,7 +421,7 @@ def _listed(names: Sequence[str] | None) -> str:
         return "It has no columns."
     if not plainly_named(names):
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
-    return f"Its columns: {shortened(names)}."
+    return f"Its columns: {shorten(names)}."
 
 
 def plainly_named(names: Sequence[str]) -> bool:
@@ -429,6 +429,6 @@ def plainly_named(names: Sequence[str]) -> bool:
     return all(map(_NAME.fullmatch, names))
 
 
-def shortened(names: Sequence[str]) -> str:
+def shorten(names: Sequence[str]) -> str:
     """The first `names`, separated by commas."""
     return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

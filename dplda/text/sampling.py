@@ -148,7 +148,7 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         text_share=0.0 if numeric else len(texts) / n,
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
         distinct_share=len({str(value) for value in present}) / max(len(present), 1),
-        examples=tuple(dict.fromkeys(map(_shortened, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
+        examples=tuple(dict.fromkeys(map(_shorten, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
     )
 
 
@@ -167,6 +167,6 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = " ".join(str(value)[: 4 * _EXAMPLE_CHARACTERS].split())
     return text if len(text) <= _EXAMPLE_CHARACTERS else f"{text[:_EXAMPLE_CHARACTERS]}..."

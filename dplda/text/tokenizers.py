@@ -28,7 +28,7 @@ from dplda.base.errors import InputError
 from dplda.text.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
 from dplda.text.counting import Tokens
 from dplda.text.reading_options import LONGEST_PHRASE, NO_WHITE_SPACE, Tokenization
-from dplda.text.words import FastTokens, Token, WordRule, unbroken, undivided
+from dplda.text.words import FastTokens, Token, WordRule, rejoin, run_pattern
 
 JOINER = "_"  # is neither a letter nor a digit, so that no word looks like a phrase
 _PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
@@ -160,10 +160,10 @@ class SpacyTokens:
             tokens = _with_own_vocabulary(analyser.tokenizer, language, text)(text)
             spelled = [token.text for token in tokens]
         analyser.tokens += max(1, len(spelled))
-        mixed = [run for run in self._word.mixed(text, unbroken()) if run[0] not in self._exceptions]
+        mixed = [run for run in self._word.find_mixed(text, run_pattern()) if run[0] not in self._exceptions]
         if mixed:
             places = (Token(token.idx, token.idx + len(token), token.text) for token in tokens)
-            spelled = [token.text for token in undivided(places, mixed)]
+            spelled = [token.text for token in rejoin(places, mixed)]
         return list(map(self._word, spelled))
 
 

@@ -58,7 +58,7 @@ class WordRule:
         is_word = self._is_spelled(word) and least <= len(word) <= _MAX_LETTERS and word not in self.stop_words
         return word if is_word else ""
 
-    def mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
+    def find_mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
         """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
         found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
         return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
@@ -87,8 +87,8 @@ class Token(NamedTuple):
     lemma: str | None = None
 
 
-def undivided(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
-    """The `tokens` of a text, with one token in place of those into which one of the `runs` was split.
+def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
+    """Replace the `tokens` into which one of the `runs` was split by one token.
 
     `runs` are matches in the text, from left to right; a run that a token crosses stays as it is. This keeps words such
     as ``5g`` whole, which many tokenizers take for a number and a unit.
@@ -194,7 +194,7 @@ def _runs() -> re.Pattern[str]:
 
 
 @cache
-def unbroken() -> re.Pattern[str]:
+def run_pattern() -> re.Pattern[str]:
     """The pattern of a run of letters, digits, underscores and combining marks alone."""
     return re.compile(rf"[\w{_marks()}]+")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.text import files
-from dplda.text.files import check_encoding, decode, decode_field, decode_line, mended, raw_lines, text_lines
+from dplda.text.files import check_encoding, decode, decode_field, decode_line, mend, raw_lines, text_lines
 from dplda.text.records import Defect
 
 
@@ -95,7 +95,7 @@ def test_fields_and_lines_are_decoded_whatever_they_hold(raw: bytes) -> None:
     assert isinstance(decode_field(raw, None), str)
     line = decode_line(raw, None)
     assert not isinstance(line, Defect)
-    assert mended(line[0]) == decode_field(raw, None)
+    assert mend(line[0]) == decode_field(raw, None)
 
 
 @given(st.text(alphabet=st.characters()))

@@ -28,7 +28,7 @@ def test_words_have_two_to_many_characters() -> None:
 def test_a_mixed_word_has_a_letter_and_a_digit() -> None:
     runs = re.compile(r"[\w\u0930-\u0950]+")
     rule = WordRule((), {}, marks=True)
-    found = [run[0] for run in rule.mixed("covid19 film 1990 5g! file_5g 3.5mm m²5 हिन्दी 5जी", runs)]
+    found = [run[0] for run in rule.find_mixed("covid19 film 1990 5g! file_5g 3.5mm m²5 हिन्दी 5जी", runs)]
     assert found == ["covid19", "5g", "5जी"]
 
 
