@@ -1,6 +1,9 @@
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -8,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from full_helpers import full_after
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dplda
 from dplda.text import counting
-from dplda.text.counting import count_words
+from dplda.text.counting import Counts, WordCounter, count_words
 from dplda.text.reading_options import TOKENIZERS, Tokenization
 from dplda.text.records import CountedDocuments, Defect, TextRecord, document_key
 from dplda.text.tokenizers import SpacyTokens
@@ -23,8 +26,14 @@ RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")
     for number in range(60)
 ]
+
+
 RECORDS[17] = Defect.MALFORMED
+
+
 RECORDS[30] = Defect.NO_UNIT
+
+
 FIND_TOKENS = cache(counting.find_tokens)  # made once for all examples
 
 
@@ -138,3 +147,81 @@ def test_a_worker_says_nothing_whatever_its_native_code_reports() -> None:
     script = "import os; from dplda.text import counting; counting._begin(None); os.write(2, b'words of a document')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Letters:
+    """Splits at spaces; the words of a piece are its letters, doubled. Raises on an exclamation mark."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def pieces(self, text: str) -> list[str]:
+        return text.split()
+
+    def words(self, piece: str) -> list[str]:
+        if "!" in piece:
+            raise MemoryError
+        self.asked.append(piece)
+        return [2 * letter for letter in piece if letter.isalpha()]
+
+
+TEXTS = st.lists(st.text(alphabet="abcdef 12!", max_size=12), max_size=8)
+
+
+def rows(counts: Counts) -> list[dict[str, int]]:
+    """{word: occurrences} of each document."""
+    found = []
+    for first, last in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        entries = zip(counts.indices[first:last].tolist(), counts.counts[first:last].tolist(), strict=True)
+        found.append({counts.words[word]: count for word, count in entries})
+    return found
+
+
+def plainly(text: str) -> Counter[str]:
+    """The words of one document."""
+    return Counter(2 * letter for letter in text if letter.isalpha())
+
+
+@given(TEXTS)
+@example(["ab c! d", "e"])
+def test_counts_are_those_of_one_document_after_the_other(texts: list[str]) -> None:
+    counts = WordCounter(Letters()).count(texts)
+    assert rows(counts) == [plainly(text) for text in texts if "!" not in text]
+    assert counts.failed == [place for place, text in enumerate(texts) if "!" in text]
+    assert sorted(counts.words) == sorted({word for row in rows(counts) for word in row})
+
+
+@given(TEXTS, TEXTS)
+def test_earlier_documents_change_nothing_not_even_the_order_of_words(earlier: list[str], texts: list[str]) -> None:
+    used = WordCounter(Letters())
+    used.count(earlier)
+    found, fresh = used.count(texts), WordCounter(Letters()).count(texts)
+    assert (found.words, found.failed) == (fresh.words, fresh.failed)
+    for ours, theirs in ((found.indptr, fresh.indptr), (found.indices, fresh.indices), (found.counts, fresh.counts)):
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_a_piece_is_asked_once_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = Letters()
+    used = WordCounter(letters)
+    used.count(["ab cd ab", "cd"])
+    used.count(["cd ab"])
+    assert letters.asked == ["ab", "cd"]
+    monkeypatch.setattr(counting, "_REMEMBERED_PIECES", 2)
+    assert rows(used.count(["ab"])) == [{"aa": 1, "bb": 1}]
+    assert letters.asked == ["ab", "cd", "ab"]
+
+
+def test_what_is_remembered_is_bounded_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_REMEMBERED_CHARACTERS", 1000)
+    counted = WordCounter(Letters())
+    for _ in range(3):
+        remembered = counted._seen
+        counted.count(["a" * 2000])
+    assert counted._seen is not remembered
+    assert counted._seen.n_characters == 2000
+
+
+def test_no_documents_have_no_words() -> None:
+    counts = WordCounter(Letters()).count([])
+    assert (counts.words, counts.indptr.tolist(), counts.indices.tolist(), counts.failed) == ([], [0], [], [])

@@ -1,13 +1,18 @@
+from __future__ import annotations
+
 import math
 from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.text import records as columns
 from dplda.text.records import (
+    UNIT_BYTES,
     Columns,
     Defect,
     ReadOptions,
@@ -119,3 +124,25 @@ def test_a_number_that_may_be_another_one_rounded_names_nobody(value: object) ->
 @pytest.mark.parametrize("value", [None, "", " ", float("nan"), [1], b"x"])
 def test_no_value_names_nobody(value: object) -> None:
     assert unit_key(value) is None
+
+
+def test_a_number_and_its_digits_name_the_same_unit() -> None:
+    for seven in (7, 7.0, np.int64(7), np.float32(7), np.uint8(7)):
+        assert unit_key(seven) == unit_key("7")
+    assert unit_key(10**400) == unit_key(f"1{400 * '0'}")
+    assert unit_key(np.float64(0.5)) == unit_key(0.5) != unit_key(0)
+
+
+def test_values_that_name_nobody_have_no_key() -> None:
+    for nothing in (None, "", float("nan"), np.float32("nan"), [], {}, b"x"):
+        assert unit_key(nothing) is None
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_different_names_get_different_keys(one: str, other: str) -> None:
+    assert (unit_key(one) == unit_key(other)) == (one == other)
+
+
+def test_a_document_never_shares_its_key_with_a_column_value() -> None:
+    assert document_key(7) != unit_key("7")
+    assert len(document_key(7)) == UNIT_BYTES

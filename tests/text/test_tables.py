@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import gzip
 from pathlib import Path
 from typing import Any
