@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from text_helpers import counts_of
 
 from dplda.base.errors import InputError
-from dplda.text import counted_files as triples
+from dplda.text import counted_files
 from dplda.text.counted_files import _parse_block, _parse_line
 
 VOCAB = "apple\nbanana\ncherry\n"
@@ -52,13 +52,13 @@ def test_fast_and_line_by_line_parsing_agree(lines: list[str]) -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 2**31)] * 3), min_size=1))
 def test_regular_blocks_take_the_fast_path(rows: list[tuple[int, int, int]]) -> None:
     block = "".join(f"{a} {b} {c}\n" for a, b, c in rows).encode()
-    fast = triples._parse_regular(block)
+    fast = counted_files._parse_regular(block)
     assert fast is not None
     assert fast.tolist() == [[float(number) for number in row] for row in rows]
 
 
 def test_blocks_end_at_line_ends(read_counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triples, "_BLOCK_BYTES", 7)
+    monkeypatch.setattr(counted_files, "_BLOCK_BYTES", 7)
     body = "9\n3\n9\n" + "".join(f"{document} 1 {document}\n" for document in range(1, 10))
     found = read_counts(docword__x__txt=body, vocab__x__txt=VOCAB)
     assert found == {str(document): {"apple": document} for document in range(1, 10)}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
-from dplda.text import records as columns
+from dplda.text import records
 from dplda.text.records import (
     UNIT_BYTES,
     Columns,
@@ -43,7 +43,7 @@ def test_no_more_than_twenty_columns_are_listed() -> None:
         choose_columns(PATH, names, ReadOptions())
 
 
-def records(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defect]:
+def read_rows(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defect]:
     def part(skip: int) -> Generator[Row | Defect, None, int]:
         yield from rows
         return skip
@@ -52,21 +52,21 @@ def records(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defec
 
 
 def test_a_long_text_contributes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MAX_CHARACTERS", 3)
-    found = records([("long", None, None, ()), ("fit", None, None, ())])
+    monkeypatch.setattr(records, "MAX_CHARACTERS", 3)
+    found = read_rows([("long", None, None, ()), ("fit", None, None, ())])
     assert found == [Defect.TOO_LONG, TextRecord("2", document_key(2), "fit")]
 
 
 @pytest.mark.parametrize("row", [(Defect.UNDECODABLE, "1", "u", ()), ("a", "1", Defect.UNDECODABLE, ())])
 def test_a_text_or_unit_that_could_not_be_read_makes_its_record_contribute_nothing(row: Row) -> None:
-    assert records([row], id_field="id", unit_field="who") == [Defect.UNDECODABLE]
+    assert read_rows([row], id_field="id", unit_field="who") == [Defect.UNDECODABLE]
 
 
 def test_an_id_is_only_shown_and_takes_nothing_from_its_record() -> None:
     rows: list[Row | Defect] = [("a", Defect.UNDECODABLE, "u", ()), ("a", "x" * 5000, "u", ())]
-    assert records(rows, id_field="id", unit_field="who") == [
+    assert read_rows(rows, id_field="id", unit_field="who") == [
         TextRecord("1", unit_key("u"), "a"),
-        TextRecord("x" * columns._ID_CHARACTERS, unit_key("u"), "a"),
+        TextRecord("x" * records._ID_CHARACTERS, unit_key("u"), "a"),
     ]
 
 
