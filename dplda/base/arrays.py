@@ -115,13 +115,10 @@ def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class Gpu(Protocol):
-    """A device that runs kernels.
+    """A device that runs kernels."""
 
-    `xp` is the namespace of its arrays, `multiprocessors` the number of its multiprocessors.
-    """
-
-    xp: Any
-    multiprocessors: int
+    xp: Any  # the namespace of its arrays
+    multiprocessors: int  # their number
 
     def kernel(self, source: str, name: str) -> _Kernel:
         """The kernel `name` of `source`. Each source is compiled once."""
@@ -140,7 +137,7 @@ class Gpu(Protocol):
 
 
 class _Cuda:
-    """The current CUDA device."""
+    """The current CUDA device. The steps of a loop alternate between two streams."""
 
     def __init__(self, cupy: Any) -> None:
         self.xp = cupy
@@ -150,24 +147,20 @@ class _Cuda:
         self._streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
 
     def kernel(self, source: str, name: str) -> _Kernel:
-        """See `Gpu`."""
         if source not in self._modules:
             self._modules[source] = self.xp.RawModule(code=source, options=("-std=c++17",))
         kernel: _Kernel = self._modules[source].get_function(name)
         return kernel
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
-        """See `Gpu`. Steps alternate between two streams."""
         stream = self._streams[index % 2]
         stream.synchronize()
         return cast(AbstractContextManager[Any], stream)
 
     def finish(self) -> None:
-        """See `Gpu`."""
         self.xp.cuda.Device().synchronize()
 
     def free(self) -> int:
-        """See `Gpu`."""
         pool = self.xp.get_default_memory_pool()
         return int(self.xp.cuda.runtime.memGetInfo()[0] + pool.free_bytes())
 

@@ -49,7 +49,10 @@ def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., A
     def decorate(function: Callable[..., Any]) -> Any:
         ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
         if not keep:
-            return _called_from_compiled_code(function, {**options, "nogil": True})
+            inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, nogil=True, **options)(function)
+            if isinstance(inner, CPUDispatcher):  # not if NUMBA_DISABLE_JIT is set
+                inner.__class__, inner.own_options = _Inner, {**options, "nogil": True}
+            return inner
         folder = cache_folder() if ours else None
         if folder is None:
             return numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
@@ -73,13 +76,6 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
         if not hasattr(self, "for_python"):
             self.for_python = numba.njit(**self.own_options)(self.py_func)
         return self.for_python(*arguments)
-
-
-def _called_from_compiled_code(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
-    if isinstance(inner, CPUDispatcher):  # not if NUMBA_DISABLE_JIT is set
-        inner.__class__, inner.own_options = _Inner, options
-    return inner
 
 
 @cache

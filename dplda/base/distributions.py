@@ -1,7 +1,4 @@
-"""Word lists and probability distributions over them, for topics from any source: checks, and moving to other words.
-
-The topics of two fits, matched one to one.
-"""
+"""Topics from any source, as distributions over a list of words: check them, move them to other words, match them."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from dplda.base.errors import InputError
 
 _TOLERANCE = 1e-6  # within which probabilities sum to 1
+_Floats = NDArray[np.float64]
 
 
 def frozen(values: Any) -> NDArray[np.float64]:
@@ -45,19 +43,16 @@ def on_words(topics: NDArray[np.float64], words: Sequence[str], wanted: Sequence
     return np.asarray(padded[:, columns])
 
 
-_Floats = NDArray[np.float64]
-
-
 def match_topics(first: _Floats, second: _Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], _Floats]:
     """Match topics (n_first, n_words) and (n_second, n_words) one to one so that the sum of cosines is largest.
 
     Returns rows of `first` in ascending order, their matches in `second`, and the cosines, (min(n_first, n_second),)
     each. A topic without words has cosine 0 with all others.
     """
-    cosines = _unit(first) @ _unit(second).T
+
+    def unit(topics: _Floats) -> _Floats:
+        return np.asarray(topics / np.maximum(np.linalg.norm(topics, axis=1, keepdims=True), 1e-300))
+
+    cosines = unit(first) @ unit(second).T
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     return rows, columns, cosines[rows, columns]
-
-
-def _unit(topics: _Floats) -> _Floats:
-    return np.asarray(topics / np.maximum(np.linalg.norm(topics, axis=1, keepdims=True), 1e-300))

@@ -61,13 +61,6 @@ def versions(names: Iterable[str]) -> dict[str, str]:
     return {name: found.version for name in names if (found := _installed(name)) is not None}
 
 
-@cache
-def _libraries() -> dict[str, dict[str, str | None]]:
-    """Version and digest of each installed library that decides what a run releases."""
-    found = {name: _installed(name) for name in sorted(_LIBRARIES)}
-    return {name: {"version": each.version, "digest": _library_digest(each)} for name, each in found.items() if each}
-
-
 def software(noise: str) -> dict[str, Any]:
     """The software of this process, as plain JSON; `noise` names the source of its noise.
 
@@ -115,6 +108,13 @@ def _short(digits: object) -> str:
     return digits[:_SHORT] if isinstance(digits, str) else "none"
 
 
+@cache
+def _libraries() -> dict[str, dict[str, str | None]]:
+    """Version and digest of each installed library that decides what a run releases."""
+    found = {name: _installed(name) for name in sorted(_LIBRARIES)}
+    return {name: {"version": each.version, "digest": _library_digest(each)} for name, each in found.items() if each}
+
+
 def _installed(name: str) -> metadata.Distribution | None:
     try:
         return metadata.distribution(name)
@@ -134,12 +134,13 @@ def _library_digest(distribution: metadata.Distribution) -> str | None:
     if record is None or origin.get("dir_info", {}).get("editable"):
         return None
     rows = (row for row in csv.reader(record.splitlines()) if len(row) == 3 and row[1])
-    kept = (row for row in rows if not row[0].startswith(("..", "/")) and not _by_installer(PurePosixPath(row[0])))
-    return _sha256("".join(sorted(f"{','.join(row)}\n" for row in kept)))
 
+    def is_of_wheel(name: str) -> bool:
+        path = PurePosixPath(name)
+        by_installer = path.name in _OF_THE_INSTALLER and path.parent.suffix == ".dist-info"
+        return not by_installer and not name.startswith(("..", "/"))
 
-def _by_installer(path: PurePosixPath) -> bool:
-    return path.name in _OF_THE_INSTALLER and path.parent.suffix == ".dist-info"
+    return _sha256("".join(sorted(f"{','.join(row)}\n" for row in rows if is_of_wheel(row[0]))))
 
 
 def _sha256(text: str) -> str:

@@ -47,15 +47,10 @@ def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     remaining = iter(parts)
     total = next(remaining)
     for part in remaining:
-        total = tuple(_plus(a, b) for a, b in zip(total, part, strict=True))
+        total = tuple(
+            np.add(a, b, out=a) if isinstance(a, np.ndarray) else a + b for a, b in zip(total, part, strict=True)
+        )
     return total
-
-
-def _plus(a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray):
-        a += b
-        return a
-    return a + b
 
 
 @contextmanager

@@ -173,7 +173,7 @@ def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
     """Return the first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
     from dplda.text.sampling import read_sample
 
-    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line")
     options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
     return read_sample(paths, options, chosen.get("format"))
 

@@ -219,10 +219,6 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "default": None,
         "help": "CSV or TSV: treat each line as one record, even inside quotation marks.",
     },
-    "delimiter": {
-        "metavar": "CHAR",
-        "help": "CSV: the character between fields, such as ';', or tab [a comma, or what the header shows].",
-    },
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
     "pattern": {
         "metavar": "GLOB",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from dplda.base.errors import InputError
-from dplda.text.counting import Token, WordRule, undivided
+from dplda.text.words import Token, WordRule, rejoin
 
 _MAX_PART = 10_000  # maximum characters of one analysis; Sudachi takes at most 49,149 bytes
 _ENDS = "\\s\u3002\u3001\uff0c\uff01\uff1f\uff1b\u2026"  # white space, and where a Chinese or Japanese clause ends
@@ -24,7 +24,6 @@ _LATIN = re.compile(f"[0-9A-Za-z_\u00c0-\u024f\u0370-\u03ff{_FULL_WIDTH}]+")  # 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # is not text for a segmenter that is not written in Python
 _KOREAN_WORDS = ("NNG", "NNP", "VV", "VA", "MAG", "XR", "SL", "SH")  # nouns, verbs, adjectives, adverbs, roots, foreign
 _JAPANESE_PARTICLES = ("助詞", "助動詞")  # particles and auxiliary verbs
-
 
 _Segment = Callable[[str], list[Token]]
 
@@ -60,8 +59,9 @@ class SegmentedTokens:
         return [piece]
 
     def split(self, text: str) -> Iterator[str]:
-        """The parts of `text` that are segmented one by one."""
-        return parts(text)
+        """Cut `text` into parts of at most 10,000 characters, at the end of a clause if there is one."""
+        for match in _PART.finditer(_SURROGATE.sub("\ufffd", text)):
+            yield match[0]
 
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
@@ -72,14 +72,8 @@ class SegmentedTokens:
         except BaseException:  # a panic of a segmenter in Rust, which may be unusable now
             _here.made.pop(self._language, None)
             raise ValueError("the segmenter failed") from None
-        whole = undivided(tokens, self._word.mixed(part, _LATIN))
+        whole = rejoin(tokens, self._word.find_mixed(part, _LATIN))
         return [self._word(text, normalize("NFKC", text) if lemma is None else lemma) for *_, text, lemma in whole]
-
-
-def parts(text: str) -> Iterator[str]:
-    """Cut `text` into parts of at most 10,000 characters, at the end of a clause if there is one."""
-    for match in _PART.finditer(_SURROGATE.sub("\ufffd", text)):
-        yield match[0]
 
 
 def is_segmented(language: str) -> bool:
@@ -105,29 +99,22 @@ _here = _Here()
 def _segment(language: str) -> _Segment:
     """The segmenter of `language` for this thread; made once, since that takes up to five seconds."""
     if language not in _here.made:
-        _here.made[language] = _made(_SEGMENTERS[language], language)
+        segmenter = _SEGMENTERS[language]
+        try:
+            _here.made[language] = segmenter.make()
+        except Exception:  # a package without its dictionary raises errors of its own
+            raise InputError(
+                f"language {language!r} needs a package that finds its words and is not installed, or not whole. "
+                f"Install it with: pip install 'dplda[{segmenter.extra}]'"
+            ) from None
     return _here.made[language]
-
-
-def _made(segmenter: _Segmenter, language: str) -> _Segment:
-    try:
-        return segmenter.make()
-    except Exception:  # a package without its dictionary raises errors of its own
-        raise InputError(
-            f"language {language!r} needs a package that finds its words and is not installed, or not whole. "
-            f"Install it with: pip install 'dplda[{segmenter.extra}]'"
-        ) from None
 
 
 def _chinese() -> _Segment:
     import rjieba
 
     cut = rjieba.Jieba().cut  # an instance of its own: that of the module can be given words by other code
-
-    def segment(text: str) -> list[Token]:
-        return _in_order(cut(text))
-
-    return segment
+    return lambda text: _in_order(cut(text))
 
 
 def _japanese() -> _Segment:
@@ -136,15 +123,11 @@ def _japanese() -> _Segment:
     tokenizer = Dictionary(dict="core").tokenizer(mode=SplitMode.A)
 
     def segment(text: str) -> list[Token]:
-        return [
-            Token(
-                found.begin(),
-                found.end(),
-                found.surface(),
-                "" if found.part_of_speech()[0] in _JAPANESE_PARTICLES else found.dictionary_form(),
-            )
-            for found in tokenizer.tokenize(text)
-        ]
+        tokens = []
+        for found in tokenizer.tokenize(text):
+            lemma = "" if found.part_of_speech()[0] in _JAPANESE_PARTICLES else found.dictionary_form()
+            tokens.append(Token(found.begin(), found.end(), found.surface(), lemma))
+        return tokens
 
     return segment
 
@@ -155,15 +138,11 @@ def _korean() -> _Segment:
     kiwi = Kiwi(num_workers=1)
 
     def segment(text: str) -> list[Token]:
-        return [
-            Token(
-                found.start,
-                found.end,
-                found.form,
-                found.lemma if found.tag.partition("-")[0] in _KOREAN_WORDS else "",
-            )
-            for found in kiwi.tokenize(text)
-        ]
+        tokens = []
+        for found in kiwi.tokenize(text):
+            lemma = found.lemma if found.tag.partition("-")[0] in _KOREAN_WORDS else ""
+            tokens.append(Token(found.start, found.end, found.form, lemma))
+        return tokens
 
     return segment
 
@@ -173,11 +152,7 @@ def _thai() -> _Segment:
     from pythainlp.tokenize.newmm import segment as cut
 
     dictionary = word_dict_trie()
-
-    def segment(text: str) -> list[Token]:
-        return _in_order(cut(text, dictionary, safe_mode=True))
-
-    return segment
+    return lambda text: _in_order(cut(text, dictionary, safe_mode=True))
 
 
 def _in_order(words: Iterable[str]) -> list[Token]:

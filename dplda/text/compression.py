@@ -1,9 +1,8 @@
-"""Compressed files: open them within limits on memory and size, and report the bytes that are read.
+"""Compressed files and archives, opened within limits on memory and size; report the bytes that are read.
 
-Archives as folders: the files in .zip and .tar archives, read in place, never unpacked under their names.
-
-A file in an archive has a path below the path of the archive, such as ``texts.zip/2024/a.txt``. Such a path is only a
-name: members are found by comparing it with the names in the archive.
+The files in .zip and .tar archives are read in place, as if the archive were a folder, and never unpacked under their
+names. A file in an archive has a path below the path of the archive, such as ``texts.zip/2024/a.txt``. Such a path is
+only a name: members are found by comparing it with the names in the archive.
 """
 
 from __future__ import annotations
@@ -34,6 +33,12 @@ _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 _PACKED_BYTES = 1 << 16
 _XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
+_MEMBERS = 1_000_000  # maximum number of files in an archive
+_HEADER_BYTES = 1 << 20  # maximum size of an extended header of a .tar, which is read into memory
+_REREAD_PARTS = 20  # maximum number of tables in a compressed .tar, which is read from its start for each
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
+_FORKS = "__MACOSX"  # the folder of resource forks in archives of macOS
+_LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 
 @contextmanager
@@ -43,37 +48,33 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the path.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
-        raise _damaged(path) from None
-    except OSError as error:
-        if error.errno is None and path.suffix.lower() in _UNPACKERS:  # of bz2, and of Arrow for zstd
-            raise _damaged(path) from None
-        raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
-
-
-def _damaged(path: Path) -> InputError:
-    ending = path.suffix.lower()
-    return InputError(
-        f"{path} is not a whole {COMPRESSIONS.get(ending, 'compressed')} file, or needs more memory than a reader "
-        f"should give it. Download it again, or drop the {ending} ending if it is not compressed."
-    )
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        ending = path.suffix.lower()
+        number = getattr(error, "errno", None)  # none in errors of bz2, and of Arrow for zstd
+        damaged = isinstance(error, gzip.BadGzipFile) or not isinstance(error, OSError)
+        if damaged or (number is None and ending in _UNPACKERS):
+            raise InputError(
+                f"{path} is not a whole {COMPRESSIONS.get(ending, 'compressed')} file, or needs more memory than a "
+                f"reader should give it. Download it again, or drop the {ending} ending if it is not compressed."
+            ) from None
+        raise InputError(f"Cannot read {path}: {getattr(error, 'strerror', '') or 'input/output error'}.") from None
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file on disk, and decompress it as `decompressed` does. Raises `InputError` if it is damaged."""
-    with reading(path), _metered_file(path) as packed, decompressed(path, packed) as stream:
+    """Open a file on disk, and decompress it as `decompress` does. Raises `InputError` if it is damaged."""
+    with (
+        reading(path),
+        io.BufferedReader(_Metered(path), _BUFFER) as packed,
+        decompress(path, cast(BinaryIO, packed)) as stream,
+    ):
         yield stream
 
 
-def decompressed(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
+def decompress(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
     """The content of `packed`, decompressed if the name of `path` ends in .gz, .bz2, .xz or .zst."""
     unpack = _UNPACKERS.get(path.suffix.lower())
     return nullcontext(packed) if unpack is None else unpack(packed)
-
-
-def _metered_file(path: Path) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Metered(path), _BUFFER))
 
 
 class _Metered(io.FileIO):
@@ -133,9 +134,12 @@ class _XzFile(io.RawIOBase):
         """Read up to ``len(buffer)`` bytes. Raises `EOFError` for a cut file and `LZMAError` for a damaged one."""
         while True:
             if self._decoder.eof:
-                self._packed = self._decoder.unused_data.lstrip(b"\0") or self._packed_after_padding()
-                if not self._packed:
-                    return 0
+                self._packed = self._decoder.unused_data.lstrip(b"\0")
+                while not self._packed:  # padding
+                    more = self._file.read(_PACKED_BYTES)
+                    if not more:
+                        return 0
+                    self._packed = more.lstrip(b"\0")
                 self._decoder = self._new_decoder()  # streams may follow each other
             if self._decoder.needs_input and not self._packed:
                 self._packed = self._file.read(_PACKED_BYTES)
@@ -147,27 +151,9 @@ class _XzFile(io.RawIOBase):
                 buffer[: len(content)] = content
                 return len(content)
 
-    def _packed_after_padding(self) -> bytes:
-        while packed := self._file.read(_PACKED_BYTES):
-            if packed := packed.lstrip(b"\0"):
-                return packed
-        return b""
-
     @staticmethod
     def _new_decoder() -> lzma.LZMADecompressor:
         return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-
-
-def _unpack_gz(packed: BinaryIO) -> BinaryIO:
-    return io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), _PACKED_BYTES)  # finds lines faster
-
-
-def _unpack_bz2(packed: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, bz2.BZ2File(packed))
-
-
-def _unpack_xz(packed: BinaryIO) -> BinaryIO:
-    return io.BufferedReader(_XzFile(packed), _PACKED_BYTES)
 
 
 def _unpack_zst(packed: BinaryIO) -> BinaryIO:
@@ -177,8 +163,13 @@ def _unpack_zst(packed: BinaryIO) -> BinaryIO:
     return io.BufferedReader(pa.CompressedInputStream(packed, "zstd"), _PACKED_BYTES)
 
 
-_UNPACKERS = {".gz": _unpack_gz, ".bz2": _unpack_bz2, ".xz": _unpack_xz, ".zst": _unpack_zst}
-_UNPACKERS |= {".tgz": _unpack_gz, ".tbz2": _unpack_bz2, ".txz": _unpack_xz}
+_UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {  # buffers find lines faster
+    ".gz": lambda packed: io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), _PACKED_BYTES),
+    ".bz2": bz2.BZ2File,
+    ".xz": lambda packed: io.BufferedReader(_XzFile(packed), _PACKED_BYTES),
+    ".zst": _unpack_zst,
+}
+_UNPACKERS |= {".tgz": _UNPACKERS[".gz"], ".tbz2": _UNPACKERS[".bz2"], ".txz": _UNPACKERS[".xz"]}
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
@@ -190,18 +181,16 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
         )
 
 
-_MEMBERS = 1_000_000  # maximum number of files in an archive
-_HEADER_BYTES = 1 << 20  # maximum size of an extended header of a .tar, which is read into memory
-_REREAD_PARTS = 20  # maximum number of tables in a compressed .tar, which is read from its start for each
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
-_FORKS = "__MACOSX"  # the folder of resource forks in archives of macOS
-_LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
-
-
 def list_members(archive: Path) -> list[Path]:
     """The regular files in an archive that are not hidden, sorted. Raises `InputError` for an unsafe archive."""
+    found, n_bytes = [], 0
     with _opened(archive):
-        found = [_path(archive, name) for name in _names(archive)]
+        for number, (name, size) in enumerate(_listed(archive)):
+            n_bytes += size
+            check_unpacked(archive, n_bytes)
+            if number >= _MEMBERS:
+                raise InputError(f"{archive} holds more than {_MEMBERS:,} files. Unpack it and name its folder.")
+            found.append(_path(archive, name))
     files = [file for file in found if file is not None]
     if len(set(files)) < len(files):
         raise InputError(f"{archive} holds several files of one name. Pack it again.")
@@ -229,7 +218,7 @@ def open_member(archive: Path, file: Path) -> Iterator[BinaryIO]:
             found = next(members, None)
             if found is None:
                 raise InputError(f"{file} does not exist. Check the path.")
-            with decompressed(file, found[1]) as stream:
+            with decompress(file, found[1]) as stream:
                 yield stream
         finally:
             members.close()
@@ -250,23 +239,18 @@ def _opened(archive: Path) -> Iterator[None]:
             raise InputError(f"{archive} is not a whole archive. Download it again, or pack it again.") from None
 
 
-def _names(archive: Path) -> Iterator[str]:
-    """The names of the regular files, within the limits on their number and size."""
-    n_bytes = 0
-    for number, (name, size) in enumerate(_listed(archive)):
-        n_bytes += size
-        check_unpacked(archive, n_bytes)
-        if number >= _MEMBERS:
-            raise InputError(f"{archive} holds more than {_MEMBERS:,} files. Unpack it and name its folder.")
-        yield name
-
-
 def _listed(archive: Path) -> Iterator[tuple[str, int]]:
+    """The names of the regular files, and the sizes to which they unpack."""
     if _is_zip(archive):
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():
                 if _is_regular(member):
-                    _check_readable(archive, member)
+                    if member.flag_bits & 1:
+                        raise InputError(f"{archive} is encrypted. Unpack it with its password and name the folder.")
+                    if member.compress_type not in _METHODS:
+                        raise InputError(
+                            f"{archive} is compressed by a method that dplda does not read. Pack it again as usual."
+                        )
                     yield member.filename, member.file_size
     else:
         with _tar(archive) as tar:
@@ -312,13 +296,6 @@ def _is_zip(archive: Path) -> bool:
 def _is_regular(member: zipfile.ZipInfo) -> bool:
     file_type = stat.S_IFMT(member.external_attr >> 16)
     return not member.is_dir() and file_type in (0, stat.S_IFREG)
-
-
-def _check_readable(archive: Path, member: zipfile.ZipInfo) -> None:
-    if member.flag_bits & 1:
-        raise InputError(f"{archive} is encrypted. Unpack it with its password and name the folder.")
-    if member.compress_type not in _METHODS:
-        raise InputError(f"{archive} is compressed by a method that dplda does not read. Pack it again as usual.")
 
 
 class _SmallHeaders(tarfile.TarInfo):

@@ -1,15 +1,12 @@
-"""Files of counts: UCI bag-of-words and Matrix Market, lda-c and svmlight, and SciPy's npz."""
+"""Files of counts: UCI bags of words, Matrix Market, and SciPy's npz."""
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES, check_unpacked, reading
-from dplda.text.files import open_bytes, text_lines
+from dplda.text.files import open_bytes
 from dplda.text.records import (
     MAX_COUNT,
     CountedDocuments,
@@ -29,9 +26,9 @@ from dplda.text.records import (
     document_key,
     refuse_columns,
 )
-from dplda.text.word_files import find_word_list, read_word_list, required_word_list
+from dplda.text.word_files import find_vocabulary, read_word_list, require_vocabulary
 
-_CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
+_CHUNK_DOCUMENTS = 4096
 _BLOCK_BYTES = 1 << 24
 _POINTER_BYTES = 8  # bytes that one row pointer of a CSR matrix takes
 _NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
@@ -39,7 +36,6 @@ _REGULAR = np.zeros(256, dtype=np.bool_)
 _REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
 
 _Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unreadable number
-_Pairs = list[tuple[int, int]] | Defect  # (word number, count) for the words of one document
 
 
 def uci_source(path: Path, options: ReadOptions) -> CountSource:
@@ -48,30 +44,20 @@ def uci_source(path: Path, options: ReadOptions) -> CountSource:
     Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
     """
     refuse_columns(path, "a UCI bag of words", options)
-    vocabulary = required_word_list(path)
+    vocabulary = require_vocabulary(path)
     return _triples_source(path, options, vocabulary, *_uci_header(path))
 
 
 def mtx_source(path: Path, options: ReadOptions) -> CountSource:
     """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
     refuse_columns(path, "a Matrix Market file", options)
-    return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
-
-
-def ldac_source(path: Path, options: ReadOptions) -> CountSource:
-    """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
-    return _pairs_source(path, options, "an lda-c file", svmlight=False)
-
-
-def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
-    """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
-    return _pairs_source(path, options, "an svmlight file", svmlight=True)
+    return _triples_source(path, options, find_vocabulary(path), *_mtx_header(path))
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
     """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
     refuse_columns(path, "a sparse matrix", options)
-    vocabulary = required_word_list(path)
+    vocabulary = require_vocabulary(path)
     words = read_word_list(vocabulary)
     n_documents, n_words = _load(path).shape
     if n_words != len(words):
@@ -79,34 +65,12 @@ def npz_source(path: Path, options: ReadOptions) -> CountSource:
             f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words. Give the word "
             "list that belongs to this file."
         )
-    names = _WordNames(words, first=0)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
         matrix = _load(path)
-        return _csr_chunks(names, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
+        return _chunks(words, n_words, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
 
     return CountSource((path, vocabulary), options.unit, chunks, n_documents)
-
-
-@dataclass(frozen=True)
-class _WordNames:
-    """Names of `size` word numbers from `first`: `words` if there is a list, else ``word<number>``."""
-
-    words: Sequence[str] | None
-    first: int
-    size: int | None = None
-
-    def valid(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which `numbers` (nnz,) are in range."""
-        size = self.size if self.words is None else len(self.words)
-        last = MAX_COUNT if size is None else self.first + size - 1
-        return (numbers >= self.first) & (numbers <= last)
-
-    def named(self, numbers: NDArray[np.int64]) -> list[str]:
-        """Names of valid `numbers` (nnz,)."""
-        if self.words is None:
-            return [f"word{number}" for number in numbers.tolist()]
-        return [self.words[number - self.first] for number in numbers.tolist()]
 
 
 def _triples_source(
@@ -120,7 +84,6 @@ def _triples_source(
         )
     if n_words > MAX_COUNT or n_documents > 2**53:
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
-    names = _WordNames(words, first=1, size=n_words)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
         document, word, count = _read_triples(path, n_header_lines, n_documents)
@@ -129,13 +92,9 @@ def _triples_source(
             document, word, count = document[order], word[order], count[order]
         starts = np.flatnonzero(np.diff(document, prepend=-1))
         indptr = np.append(starts, len(document))
-        return _csr_chunks(names, indptr, word, count, document[starts], skip)
+        return _chunks(words, n_words, indptr, word, count, document[starts], skip)
 
-    return CountSource(_files(path, vocabulary), options.unit, chunks)
-
-
-def _files(path: Path, vocabulary: Path | None) -> tuple[Path, ...]:
-    return (path,) if vocabulary is None else (path, vocabulary)
+    return CountSource((path,) if vocabulary is None else (path, vocabulary), options.unit, chunks)
 
 
 def _uci_header(path: Path) -> tuple[int, int, int]:
@@ -171,36 +130,33 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
 def _read_triples(
     path: Path, n_header_lines: int, n_documents: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Document, word and count of every entry with a valid document; -1 for a bad word or count."""
+    """Document (from 1), word (from 0) and count of every entry with a valid document.
+
+    A word that is no whole number is negative, and so is such a count.
+    """
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for block in _blocks(path, n_header_lines):
-        triples = _parse_block(block)
-        document = triples[:, 0]
-        exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
-        triples = triples[exists]
-        numbers.append(triples[:, 0].astype(np.int64))
-        words.append(whole_counts(triples[:, 1]).astype(np.int32))
-        counts.append(whole_counts(triples[:, 2]).astype(np.int32))
-    return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
-
-
-def _blocks(path: Path, n_header_lines: int) -> Iterator[bytes]:
-    """Blocks of whole lines after the header."""
     with open_bytes(path) as stream:
         for _ in range(n_header_lines):
             stream.readline(MAX_BYTES)
         while block := stream.read(_BLOCK_BYTES):
             check_unpacked(path, stream.tell())
-            yield block + stream.readline(MAX_BYTES)
+            triples = _parse_block(block + stream.readline(MAX_BYTES))  # whole lines
+            document = triples[:, 0]
+            exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
+            triples = triples[exists]
+            numbers.append(triples[:, 0].astype(np.int64))
+            words.append((whole_counts(triples[:, 1]) - 1).astype(np.int32))
+            counts.append(whole_counts(triples[:, 2]).astype(np.int32))
+    return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
 
 
 def _parse_block(block: bytes) -> _Triples:
     """Triples (n, 3) of whole lines; skips blank lines and lines without a readable document."""
     parsed = _parse_regular(block)
-    if parsed is None:
-        rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
-        parsed = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    return parsed
+    if parsed is not None:
+        return parsed
+    rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
 def _parse_regular(block: bytes) -> _Triples | None:
@@ -227,8 +183,15 @@ def _parse_regular(block: bytes) -> _Triples | None:
 
 def _parse_line(line: bytes) -> tuple[float, float, float] | None:
     """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
+
+    def number(field: bytes) -> float:
+        try:
+            return float(field) if _NUMBER.fullmatch(field) else np.nan
+        except ValueError:
+            return np.nan
+
     fields = line.split()
-    numbers = [_number(field) for field in fields[:3]]
+    numbers = list(map(number, fields[:3]))
     if not numbers or numbers[0] != numbers[0]:
         return None
     if len(fields) != 3:
@@ -236,129 +199,44 @@ def _parse_line(line: bytes) -> tuple[float, float, float] | None:
     return numbers[0], numbers[1], numbers[2]
 
 
-def _number(field: bytes) -> float:
-    try:
-        return float(field) if _NUMBER.fullmatch(field) else np.nan
-    except ValueError:
-        return np.nan
-
-
-def _pairs_source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
-    refuse_columns(path, kind, options)
-    if next(text_lines(path), None) is None:
-        raise InputError(f"{path} is empty.")
-    vocabulary = find_word_list(path)
-    words = None if vocabulary is None else read_word_list(vocabulary)
-    names = _WordNames(words, first=1 if svmlight else 0)
-
-    def lines() -> Iterator[tuple[int, list[str] | Defect]]:
-        for number, line in text_lines(path):
-            if isinstance(line, Defect):
-                yield number, line
-            elif fields := (line.split("#", 1)[0] if svmlight else line).split():
-                yield number, fields
-
-    def documents(skip: int) -> Iterator[tuple[int, _Pairs]]:
-        for number, fields in islice(lines(), skip, None):
-            yield number, fields if isinstance(fields, Defect) else _parse_pairs(fields, checked_length=not svmlight)
-
-    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return _chunked(documents(skip), names)
-
-    return CountSource(_files(path, vocabulary), options.unit, chunks)
-
-
-def _parse_pairs(fields: list[str], *, checked_length: bool) -> _Pairs:
-    """The pairs of one line, whose first field is a label or, if `checked_length`, the number of pairs."""
-    entries = [field.split(":") for field in fields[1:] if not field.startswith("qid:")]
-    if any(len(entry) != 2 for entry in entries):
-        return Defect.MALFORMED
-    if checked_length and fields[0] != str(len(entries)):
-        return Defect.MALFORMED
-    try:
-        pairs = [(int(word), float(count)) for word, count in entries]
-    except ValueError:
-        return Defect.MALFORMED
-    if not all(0 <= word < 2**62 and math.isfinite(count) and abs(count) < 2**62 for word, count in pairs):
-        return Defect.BAD_COUNT
-    if any(count != int(count) or count < 0 for _, count in pairs):
-        return Defect.BAD_COUNT
-    return [(word, int(count)) for word, count in pairs]
-
-
-def _chunked(documents: Iterator[tuple[int, _Pairs]], names: _WordNames) -> Iterator[CountedDocuments]:
-    """Chunks of documents given as (ordinal, pairs)."""
-    while batch := _batch(documents):
-        defects = Counter(pairs for _, pairs in batch if isinstance(pairs, Defect))
-        good = [(ordinal, pairs) for ordinal, pairs in batch if not isinstance(pairs, Defect)]
-        lengths = [len(pairs) for _, pairs in good]
-        entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        yield _counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
-
-
-def _batch(documents: Iterator[tuple[int, _Pairs]]) -> list[tuple[int, _Pairs]]:
-    """The next _CHUNK_DOCUMENTS documents, or fewer that have _CHUNK_ENTRIES entries."""
-    batch, entries = [], 0
-    for ordinal, pairs in islice(documents, _CHUNK_DOCUMENTS):
-        batch.append((ordinal, pairs))
-        entries += 0 if isinstance(pairs, Defect) else len(pairs)
-        if entries >= _CHUNK_ENTRIES:
-            break
-    return batch
-
-
-def _csr_chunks(
-    names: _WordNames,
+def _chunks(
+    words: Sequence[str] | None,
+    n_words: int,
     indptr: NDArray[Any],
     numbers: NDArray[Any],
     values: NDArray[Any],
     ordinals: Sequence[int] | NDArray[np.int64],
     skip: int,
 ) -> Iterator[CountedDocuments]:
-    """Chunks of the rows after the first `skip` of a CSR matrix with `values` of any real type."""
+    """Chunks of the documents after the first `skip`, which are rows of a CSR matrix with `values` of any real type.
+
+    `numbers` (nnz,) are indices into the `n_words` words, which are called ``word1``, ``word2``, ... without a list of
+    `words`; `ordinals` (n_documents,) distinguish documents. A document with a number or a value out of range becomes a
+    defect. Zeros are allowed and contribute nothing.
+    """
     for first in range(skip, len(ordinals), _CHUNK_DOCUMENTS):
         last = min(first + _CHUNK_DOCUMENTS, len(ordinals))
         begin, end = int(indptr[first]), int(indptr[last])
-        yield _counted(
-            names,
-            indptr[first : last + 1].astype(np.int64) - begin,
-            numbers[begin:end].astype(np.int64),
-            whole_counts(values[begin:end]),
-            [int(ordinal) for ordinal in ordinals[first:last]],
-            Counter(),
+        lengths = np.diff(indptr[first : last + 1])
+        entries = numbers[begin:end].astype(np.int64)
+        counts = whole_counts(values[begin:end])
+
+        rows = np.repeat(np.arange(last - first), lengths)
+        bad = np.zeros(last - first, dtype=np.bool_)
+        bad[rows[(entries < 0) | (entries >= n_words) | (counts < 0)]] = True
+        keep = ~bad[rows] & (counts > 0)
+        used, indices = np.unique(entries[keep], return_inverse=True)
+        n_kept = np.bincount(rows[keep], minlength=last - first)[~bad]
+        good = [int(ordinal) for ordinal in np.asarray(ordinals[first:last])[~bad]]
+        yield CountedDocuments(
+            words=[f"word{number + 1}" if words is None else words[number] for number in used.tolist()],
+            indptr=np.concatenate([[0], np.cumsum(n_kept)]).astype(np.int64),
+            indices=indices.astype(np.int64),
+            counts=counts[keep],
+            ids=[str(ordinal) for ordinal in good],
+            units=[document_key(ordinal) for ordinal in good],
+            defects=+Counter({Defect.BAD_COUNT: int(bad.sum())}),
         )
-
-
-def _counted(
-    names: _WordNames,
-    indptr: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    ordinals: Sequence[int],
-    defects: Counter[Defect],
-) -> CountedDocuments:
-    """A chunk from word numbers; a document with a number or count out of range becomes a defect.
-
-    `counts` (nnz,) are -1 where the file has no whole number. Zeros are allowed and contribute nothing.
-    """
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    fine = names.valid(numbers) & (counts >= 0) & (counts <= MAX_COUNT)
-    bad = np.zeros(len(indptr) - 1, dtype=np.bool_)
-    bad[rows[~fine]] = True
-    keep = ~bad[rows] & (counts > 0)
-    lengths = np.bincount(rows[keep], minlength=len(bad))[~bad]
-    used, indices = np.unique(numbers[keep], return_inverse=True)
-    good = [ordinal for ordinal, dropped in zip(ordinals, bad.tolist(), strict=True) if not dropped]
-    return CountedDocuments(
-        words=names.named(used),
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        indices=indices.astype(np.int64),
-        counts=counts[keep],
-        ids=[str(ordinal) for ordinal in good],
-        units=[document_key(ordinal) for ordinal in good],
-        defects=defects + Counter({Defect.BAD_COUNT: int(bad.sum())}),
-    )
 
 
 def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -373,6 +251,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _load(path: Path) -> Any:
+    """The matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
     with reading(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -380,7 +259,11 @@ def _load(path: Path) -> Any:
             check_unpacked(path, claimed)
             loaded = scipy.sparse.load_npz(path)
             check_unpacked(path, claimed + loaded.shape[0] * _POINTER_BYTES)
-            _check_pointers(loaded)
+            # Pointers must not lead compiled code out of an array; words may be out of range.
+            if loaded.format in ("csc", "bsr"):
+                loaded.check_format(full_check=True)
+            if loaded.format == "csr" and np.any(np.diff(loaded.indptr) < 0):
+                raise ValueError("row pointers decrease")
             matrix = loaded.tocsr()
         except InputError:
             raise
@@ -389,11 +272,3 @@ def _load(path: Path) -> Any:
     if not np.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
     return matrix
-
-
-def _check_pointers(matrix: Any) -> None:
-    """Raise `ValueError` for pointers that would lead compiled code out of an array. Words may be out of range."""
-    if matrix.format in ("csc", "bsr"):
-        matrix.check_format(full_check=True)
-    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
-        raise ValueError("row pointers decrease")

@@ -1,125 +1,36 @@
-"""What counts as a word, vectorised word counts with any tokenizer, and the fast tokenizer.
+"""Count words on all cores, in document order, with only a few chunks of documents in memory.
 
 A tokenizer splits a document into pieces, and each piece into words. `WordCounter` numbers the distinct pieces and
 finds the words of each one once. A document is then a row of piece numbers, a piece is a row of word numbers, and the
 counts are the product of two sparse matrices. The cache of pieces never changes the counts of a document.
+
+The pool is loky's, because `multiprocessing` would run a user's unguarded script again in every worker process.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import os
+import signal
 from array import array
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import groupby
-from typing import NamedTuple, Protocol
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple, Protocol
 
+import joblib
 import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-_MIN_LETTERS = 2
-_MAX_LETTERS = 1000  # maximum letters of a word
+from dplda.text.asian_languages import is_segmented
+from dplda.text.reading_options import Tokenization
+from dplda.text.records import CountedDocuments, Defect, TextRecord
 
-
-# a letter that can be a word alone: a Han character or a Hangul syllable
-_SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff]")
-
-
-_DIGIT = re.compile(r"\d")
-
-
-@dataclass(frozen=True)
-class WordRule:
-    """Maps a token to the word that it counts as: the token in lower case, or its lemma.
-
-    A token counts only if it consists of letters and decimal digits (which superscripts and fractions are not), with at
-    least one letter, and is not a stop word. With `marks`, vowel signs and tone marks after a letter belong to a word,
-    as the scripts of India and Thailand need. With `syllables`, one Han character or Hangul syllable can be a word; any
-    other word has at least two characters.
-    """
-
-    stop_words: Collection[str]
-    lemmas: Mapping[str, str]
-    marks: bool = False
-    syllables: bool = False
-
-    def __call__(self, token: str, lemma: str | None = None) -> str:
-        """The word that `token` counts as, or the empty string if it does not count.
-
-        `lemma`, the tokenizer's own, is used if `lemmas` has no entry for the token in lower case.
-        """
-        lower = token.lower()
-        if not self._is_spelled(token) or lower in self.stop_words:
-            return ""
-        word = str(self.lemmas.get(lower, lower if lemma is None else lemma)).lower()
-        return word if self._is_spelled(word) and self._is_long(word) and word not in self.stop_words else ""
-
-    def mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
-        """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
-        found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
-        return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
-
-    def _is_spelled(self, text: str) -> bool:
-        """Whether `text` has a letter, and consists of letters, digits and, after the first, marks if they are set."""
-        if text.isalpha():
-            return True
-        return any(map(str.isalpha, text)) and text[0].isalnum() and all(map(self._may_be_in_word, text))
-
-    def _may_be_in_word(self, c: str) -> bool:
-        return c.isalpha() or c.isdecimal() or (self.marks and unicodedata.category(c).startswith("M"))
-
-    def _is_long(self, word: str) -> bool:
-        least = 1 if self.syllables and _SYLLABLE.match(word) else _MIN_LETTERS
-        return least <= len(word) <= _MAX_LETTERS
-
-
-class Token(NamedTuple):
-    """The place of a token in its text, how it is spelled, and its lemma; None for none, empty if it does not count."""
-
-    start: int
-    end: int
-    text: str
-    lemma: str | None = None
-
-
-def undivided(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
-    """The `tokens` of a text, with one token in place of those into which one of the `runs` was split.
-
-    `runs` are matches in the text, from left to right; a run that a token crosses stays as it is. This keeps words such
-    as ``5g`` whole, which many tokenizers take for a number and a unit.
-    """
-    starts = [run.start() for run in runs]
-
-    def run_of(token: Token) -> int:
-        """The number of the run that holds `token`, or -1."""
-        number = bisect_right(starts, token.start) - 1
-        return number if number >= 0 and token.end <= runs[number].end() else -1
-
-    for number, group in groupby(tokens, run_of):
-        parts = list(group)
-        if number >= 0 and (parts[0].start, parts[-1].end) == runs[number].span():
-            yield Token(*runs[number].span(), runs[number][0])
-        else:
-            yield from parts
-
-
-_SHAPES = bytes.maketrans(b"123456789,:", b"000000000..")
-
-
-def whole_numbers(text: str, separators: str = ".,:") -> str:
-    """`text` with an underscore for each of the `separators` between two digits.
-
-    A number such as 3.5 or 10:30 is then one run with the letters that follow it, and no word.
-    """
-    if b"0.0" not in text.encode("utf-8", "surrogatepass").translate(_SHAPES):  # ten times as fast as the pattern
-        return text
-    return re.sub(f"(?<=[0-9])[{separators}](?=[0-9])", "_", text)
-
-
+_CHUNK_DOCUMENTS = 4096
+_CHUNK_CHARACTERS = 1 << 22
+_SMALL_CHUNKS = 4  # chunks below which starting processes costs more than it saves
+_MAX_PROCESSES = 8  # more processes would wait for the one that reads and merges
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
 
 
@@ -127,10 +38,113 @@ class Tokens(Protocol):
     """A tokenizer. Its results depend only on the arguments."""
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a document; the words of the document are the words of its pieces."""
+        """Split a document into parts that can be tokenized separately."""
 
     def words(self, piece: str) -> Sequence[str]:
         """The words of one piece, repeated as often as they occur."""
+
+
+class _Chunk(NamedTuple):
+    """Consecutive documents, and the defects among them."""
+
+    records: list[TextRecord]
+    defects: Counter[Defect]
+
+
+def find_tokens(tokenization: Tokenization) -> Tokens:
+    """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
+    from dplda.text import tokenizers  # worker processes import this module but do not need spaCy
+
+    return tokenizers.find_tokens(tokenization)
+
+
+def count_words(
+    records: Iterable[TextRecord | Defect],
+    tokenization: Tokenization,
+    processes: int | None = None,
+    most: int | None = None,
+) -> Iterator[CountedDocuments]:
+    """Chunks of counted documents, in order, of at most `most` (default 4096) documents.
+
+    The counts depend neither on `most` nor on the number of `processes` (None: one per core). Raises `InputError` if
+    the language is not available.
+    """
+    tokens = find_tokens(tokenization)
+    chunks = _chunks(records, most or _CHUNK_DOCUMENTS)
+    first = list(islice(chunks, _SMALL_CHUNKS))
+    processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
+    if not is_segmented(tokenization.language) and (processes == 1 or len(first) < _SMALL_CHUNKS):
+        counter = WordCounter(tokens)
+        for chunk in chain(first, chunks):
+            yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
+    else:
+        yield from _count_in_pool(chain(first, chunks), tokens, processes)
+
+
+def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> Iterator[CountedDocuments]:
+    waiting: deque[tuple[_Chunk, Any]] = deque()
+    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(tokens,))
+    finished = False
+    try:
+        for chunk in chunks:
+            texts = [record.text for record in chunk.records]
+            waiting.append((chunk, pool.submit(_count_here, texts)))
+            if len(waiting) > 2 * processes:
+                done, future = waiting.popleft()
+                yield _assemble(done, future.result())
+        for done, future in waiting:
+            yield _assemble(done, future.result())
+        finished = True
+    finally:  # an interrupted pool is killed
+        pool.shutdown(kill_workers=not finished)
+
+
+_here: list[WordCounter] = []  # the counter of a worker process
+
+
+def _begin(tokens: Tokens) -> None:
+    """Start a worker that ignores interrupts, which its parent handles, and discards standard error.
+
+    Messages of native code that fails may quote documents.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    _here.append(WordCounter(tokens))
+
+
+def _count_here(texts: list[str]) -> Counts:
+    return _here[0].count(texts)
+
+
+def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
+    failed = set(counts.failed)
+    kept = [record for place, record in enumerate(chunk.records) if place not in failed]
+    return CountedDocuments(
+        words=counts.words,
+        indptr=counts.indptr.astype(np.int64),
+        indices=counts.indices.astype(np.int64),
+        counts=counts.counts.astype(np.int64),
+        ids=[record.id for record in kept],
+        units=[record.unit for record in kept],
+        groups=[record.groups for record in kept],
+        defects=chunk.defects + Counter({Defect.MALFORMED: len(failed)}),
+    )
+
+
+def _chunks(records: Iterable[TextRecord | Defect], most: int) -> Iterator[_Chunk]:
+    """Chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
+    chunk, characters = _Chunk([], Counter()), 0
+    for record in records:
+        if isinstance(record, Defect):
+            chunk.defects[record] += 1
+        else:
+            chunk.records.append(record)
+            characters += len(record.text)
+        if characters >= _CHUNK_CHARACTERS or len(chunk.records) >= most:
+            yield chunk
+            chunk, characters = _Chunk([], Counter()), 0
+    if chunk.records or chunk.defects:
+        yield chunk
 
 
 class Counts(NamedTuple):
@@ -154,36 +168,27 @@ class WordCounter:
         """Count the words of `texts` (n_documents,). The order of words depends only on `texts`."""
         if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
-        pieces, ends, failed = self._pieces(texts)
+        number = self._seen.__getitem__
+        pieces, ends, failed = list[int](), [0], list[int]()
+        for place, text in enumerate(texts):
+            try:
+                pieces += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
+            except Exception:  # an error of the tokenizer affects this document only, which has no row
+                failed.append(place)
+            else:
+                ends.append(len(pieces))
+
         words = self._seen.matrix()
         ones = np.ones(len(pieces), np.int32)
-        documents = csr_array(
-            (ones, np.fromiter(pieces, np.int32, len(pieces)), ends), shape=(len(ends) - 1, words.shape[0])
-        )
+        rows = (ones, np.fromiter(pieces, np.int32, len(pieces)), np.array(ends, np.int32))
+        documents = csr_array(rows, shape=(len(ends) - 1, words.shape[0]))
         counts = documents @ words
-        used, indices = _renumbered(counts.indices, words.shape[1])
+        used, indices = _renumber(counts.indices, words.shape[1])
         names = list(self._seen.words)
         return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
 
-    def _pieces(self, texts: Sequence[str]) -> tuple[list[int], NDArray[np.int32], list[int]]:
-        """Return the piece numbers of all documents, the CSR row pointers into them, and the indices of failed texts.
 
-        A text fails if the tokenizer raises an error; it has no row.
-        """
-        found: list[int] = []
-        ends, failed = [0], []
-        number = self._seen.__getitem__
-        for place, text in enumerate(texts):
-            try:
-                found += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
-            except Exception:  # an error of the tokenizer affects this document only
-                failed.append(place)
-            else:
-                ends.append(len(found))
-        return found, np.array(ends, np.int32), failed
-
-
-def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
+def _renumber(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
     """Renumber `numbers` (nnz,), all below `size`, from 0 without gaps.
 
     Returns the distinct numbers, ordered by last occurrence, and the position of each of `numbers` among them. The
@@ -226,114 +231,3 @@ class _Pieces(dict[str, int]):
         ones = np.ones(len(self._indices), np.int32)
         rows = (ones, np.array(self._indices), np.array(self._indptr))
         return csr_array(rows, shape=(len(self), len(self.words)))
-
-
-_WITH_MARKS = (*range(0x300, 0x20000), *range(0xE0000, 0xE1000))  # code points, all combining marks among them
-_MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
-_IN_NAMES = r".'/\-"  # what a name of a host and its path may have besides letters, and words as well
-_IN_ADDRESSES = rf"{_IN_NAMES}@:+%~?&=#!$"
-_APART = bytes(code if re.match(rf"[\w{_IN_NAMES}]", chr(code)) else ord(" ") for code in range(256))
-_TOP_LEVEL = frozenset({"com", "edu", "gov", "mil", "net", "org"})
-_USENET = frozenset({"alt", "comp", "humanities", "misc", "news", "rec", "sci", "soc", "talk"})
-
-
-class FastTokens:
-    """The fast tokenizer, which finds words with one regular expression and does not need spaCy.
-
-    `exceptions` maps the runs that a language splits in a special way to their parts; `word` maps a part to the word it
-    counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
-    joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
-    at its apostrophes. Parts that are words by `word` count. E-mail and web addresses, names of hosts, and numbers
-    such as 3.5 with the letters after them contain no words.
-    """
-
-    def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
-        self._exceptions = exceptions
-        self._word = word
-
-    def pieces(self, text: str) -> list[str]:
-        """Pieces of `text` in lower case, cut so that every run lies inside one piece."""
-        lower = _lower(text)
-        if lower.isascii() and not _may_hold_address(lower):  # splits at punctuation too: fewer distinct pieces
-            lower = lower.encode().translate(_APART).decode().replace(". ", " ")
-        return lower.split()
-
-    def words(self, piece: str) -> tuple[str, ...]:
-        """The words of one piece."""
-        runs = _runs().findall(self._plain(piece))
-        return tuple(word for run in runs for word in self._parts(run) if word)
-
-    def split(self, text: str) -> list[str]:
-        """The parts of `text` between white space, in lower case."""
-        return _lower(text).split()
-
-    def sequence(self, part: str) -> list[str]:
-        """The words of `part` in their order; an empty string stands for anything else."""
-        found, end, part = [], 0, self._plain(part)
-        for run in _runs().finditer(part):
-            found += [""] * (run.start() > end) + self._parts(run[0])
-            end = run.end()
-        return found + [""] * (end < len(part))
-
-    def _parts(self, run: str) -> list[str]:
-        """The word of each part of `run`; empty for a part that does not count."""
-        return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
-
-    def _plain(self, piece: str) -> str:
-        """`piece` with plain apostrophes, and with a period in place of each address and each name of a host."""
-        piece = piece.replace("\u2019", "'")
-        if _may_hold_address(piece):
-            piece = " ".join("." if _is_address(part) else part for part in _around(_IN_ADDRESSES).split(piece))
-        if "." in piece:
-            piece = " ".join("." if self._is_host(part) else part for part in _around(_IN_NAMES).split(piece))
-            piece = whole_numbers(piece)
-        return piece
-
-    def _is_host(self, part: str) -> bool:
-        """Whether `part` is a name such as example.com or news.example.de, perhaps with a path, or of a newsgroup."""
-        labels = part.partition("/")[0].strip(".-'").removesuffix("'s").split(".")
-        last = labels[-1]
-        if len(labels) < 2 or not all(labels) or not part.isascii():
-            return False
-        country = len(last) == 2 and last.isalpha() and last not in self._word.stop_words
-        return last in _TOP_LEVEL or (len(labels) > 2 and (country or labels[0] in _USENET))
-
-
-def _lower(text: str) -> str:
-    """`text` in lower case, with whole numbers; their periods stay, because they may be those of a name of a host."""
-    return whole_numbers(text.lower(), ",:")
-
-
-def _may_hold_address(text: str) -> bool:
-    return "@" in text or "://" in text
-
-
-def _is_address(part: str) -> bool:
-    """Whether `part` is an e-mail or web address, or a user's name after @."""
-    return "@" in part.rstrip("@") or "://" in part
-
-
-@cache
-def _runs() -> re.Pattern[str]:
-    """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
-    return re.compile(rf"\w+(?:[{_marks()}]+\w*|'\w+){{0,{_MOST_JOINED}}}")
-
-
-@cache
-def unbroken() -> re.Pattern[str]:
-    """The pattern of a run of letters, digits, underscores and combining marks alone."""
-    return re.compile(rf"[\w{_marks()}]+")
-
-
-@cache
-def _around(inside: str) -> re.Pattern[str]:
-    """The pattern of one character at which a text is split to find addresses and names of hosts.
-
-    It is no letter, digit, underscore or combining mark, and none of the characters `inside` addresses and names.
-    """
-    return re.compile(rf"[^\w{_marks()}{inside}]")
-
-
-@cache
-def _marks() -> str:
-    return "".join(letter for letter in map(chr, _WITH_MARKS) if unicodedata.category(letter).startswith("M"))

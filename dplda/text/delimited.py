@@ -7,6 +7,9 @@ inside quotation marks.
 Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
 line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files
 that pandas writes.
+
+The `csv` module cannot do this: it keeps a record that never ends in memory, it cannot go on behind a record that is
+too long, its limit on the size of a field is one for the whole process, and a CR ends its lines.
 """
 
 from __future__ import annotations
@@ -15,181 +18,122 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES
-from dplda.text.files import BLANK, BOM, check_encoding, decode_field, open_bytes, raw_lines
-from dplda.text.records import Columns, Defect, ReadOptions, Row, TextSource, choose, rows_after, text_source
+from dplda.text.files import BLANK, BOM, check_encoding, decode_field, every_line, open_bytes
+from dplda.text.records import Columns, Defect, ReadOptions, Row, TextSource, choose_columns, rows_after, text_source
 
 _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
-_NO_DELIMITERS = '"\r\n\0'
 _DOUBLED = 1000  # maximum doubled quotation marks in one pattern match; `walk` parses fields with more
-_NAMES = {b"\t": "TSV"}
 _OTHERS = (b";", b"\t", b"|")  # delimiters of CSV files that have no commas
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
 _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
-def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The CSV files as one table, as `_delimited_source`.
+def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> TextSource:
+    """The tables `files`, each with a header, as one table. Skips empty files.
 
-    The delimiter is taken from the options. Without one it is a comma, except if the first header has no comma outside
-    quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
+    Fields are separated by tabs, or without `tabs` by a comma, unless the first header has no comma outside quotation
+    marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records. Raises
+    `InputError` if a header is missing or lacks a column, or if all files are empty.
     """
-    return _delimited_source(files, options, _delimiter(files, options, tabs=False))
-
-
-def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The TSV files as one table, as `_delimited_source`; the options may name another delimiter than a tab."""
-    return _delimited_source(files, options, _delimiter(files, options, tabs=True))
+    tables = _tables(files, options, tabs)
+    chosen = [choose_columns(tables[0].path, tables[0].names, options)]
+    options = replace(options, text_field=chosen[0].text)  # the same columns in every table
+    chosen += [choose_columns(table.path, table.names, options, first=False) for table in tables[1:]]
+    parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
+    return text_source(files, options, parts)
 
 
 def table_records(
     files: Sequence[Path], options: ReadOptions, *, tabs: bool
 ) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
     """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
-    delimiter = _delimiter(files, options, tabs=tabs)
+    tables = _tables(files, options, tabs)
+
+    def records() -> Iterator[dict[str, str | Defect] | Defect]:
+        for table in tables:
+            for fields in table.records(range(len(table.names))):
+                if isinstance(fields, Defect):
+                    yield fields
+                else:
+                    yield dict(zip(table.names, map(table.value, fields), strict=True))
+
+    return tuple(tables[0].names), records()
+
+
+def _tables(files: Sequence[Path], options: ReadOptions, tabs: bool) -> list[_Table]:
+    delimiter = b"\t" if tabs else _guess_delimiter(files)
     check_encoding(options.encoding, records=True, marks=delimiter.decode())
     tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
     if not tables:
         raise InputError(f"{files[0]} is empty: its first line must name the columns.")
-    return tuple(tables[0].names), (record for table in tables for record in table.all_fields())
+    return tables
 
 
-def _delimiter(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> bytes:
-    """The delimiter of the options, else a tab if the format has `tabs`, else a guess. Raises `InputError`."""
-    return _declared_delimiter(options) or (b"\t" if tabs else _guess_delimiter(files, options))
-
-
-def _declared_delimiter(options: ReadOptions) -> bytes | None:
-    """The delimiter of the options: one ASCII character, or ``tab``. Raises `InputError` for anything else."""
-    if options.delimiter is None:
-        return None
-    delimiter = "\t" if options.delimiter in ("tab", "\\t") else options.delimiter
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in _NO_DELIMITERS:
-        raise InputError(
-            f"delimiter must be one ASCII character other than a letter, a digit, a quotation mark or a line break, "
-            f"or tab; got {options.delimiter!r}."
-        )
-    return delimiter.encode()
-
-
-def _guess_delimiter(files: Sequence[Path], options: ReadOptions) -> bytes:
+def _guess_delimiter(files: Sequence[Path]) -> bytes:
     """The delimiter of the first header. Raises `InputError` if several characters could be it."""
     path, start = next(((file, start) for file in files if (start := _start(file)).strip(b"\r\n")), (files[0], b""))
-    if _has_columns(start, b","):
+
+    def has_columns(delimiter: bytes) -> bool:
+        with suppress(_Malformed):
+            walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, 2)
+            return not isinstance(walked, bytes) and len(walked[0]) > 1
+        return False
+
+    if has_columns(b","):
         return b","
-    found = [other for other in _OTHERS if _has_columns(start, other)]
+    found = [other for other in _OTHERS if has_columns(other)]
     if len(found) > 1:
         raise InputError(
-            f"The first line of {path} has no comma, but more than one of semicolon, tab and vertical bar. Name the "
-            "character between fields with --delimiter, for example --delimiter ';'."
+            f"The first line of {path} has no comma, but more than one of semicolon, tab and vertical bar. Give "
+            "--format tsv if tabs separate its fields; otherwise rename the columns."
         )
     return found[0] if found else b","
 
 
-def _has_columns(start: bytes, delimiter: bytes) -> bool:
-    """Whether the first line of the text `start` has several fields that `delimiter` separates."""
-    with suppress(_Malformed):
-        walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, 2)
-        return not isinstance(walked, bytes) and len(walked[0]) > 1
-    return False
+def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
+    """The table of a file; None for an empty file. Raises `InputError` if its first record does not name columns."""
+    start = _start(path)
+    if not start.strip(b"\r\n"):
+        return None
+    grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
+    header: _Fields = []
+    if options.one_line:
+        header = _split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, _MOST_COLUMNS)
+    else:
+        with suppress(_Malformed):
+            walked = grammar.walk(start, 0, _MOST_COLUMNS)
+            header = [] if isinstance(walked, bytes) else [start[span] for span in walked[0]]
+    if not header:
+        raise InputError(
+            f"The first line of {path} does not name columns. Check --format, the encoding, and that its lines end "
+            "at LF or CR LF."
+        )
+    names = [decode_field(grammar.value(field), options.encoding) for field in header]
+    if Defect.UNDECODABLE in names:
+        raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
+    return _Table(path, grammar, [str(name).strip() for name in names], options)
 
 
-def _delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
-    """The tables `files`, each with a header, as one table. Skips empty files.
-
-    Raises `InputError` if a header is missing or lacks a column, or if all files are empty.
-    """
-    check_encoding(options.encoding, records=True, marks=delimiter.decode())
-    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
-    if not tables:
-        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
-    chosen = [choose(tables[0].path, tables[0].names, options)]
-    options = replace(options, text_field=chosen[0].text)  # the same columns in every table
-    chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
-    parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
-    return text_source(files, options, parts)
+def _start(path: Path) -> bytes:
+    """The beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
+    with open_bytes(path) as stream:
+        start = stream.read(_HEADER_BYTES)
+    whole = len(start) < _HEADER_BYTES
+    return start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
 
 
-class _Malformed(Exception):
-    """A misplaced quotation mark or line end."""
-
-
-@dataclass(frozen=True)
-class _Grammar:
-    """The syntax of a record: its `delimiter`, and whether it ends with CR LF (`crlf`) or with LF.
-
-    Patterns run in linear time and little memory, because no repetition of a group is unbounded. (Possessive
-    repetitions would be simpler, but match wrongly before Python 3.11.5.)
-    """
-
-    delimiter: bytes
-    crlf: bool
-
-    def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
-        """Pattern of a record of `n_fields`, with a group for each of the fields `wanted`, in ascending order.
-
-        It does not match records with very many quotation marks; `walk` parses those.
-        """
-        field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
-        fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
-        return re.compile(re.escape(self.delimiter).join(fields) + self._close)
-
-    def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
-        """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
-
-        If the record continues past the end of `buffer`, return instead a few bytes that can stand for the part read so
-        far: after them the parser is in the same state. Raises `_Malformed`.
-        """
-        fields = list[slice]()
-        while True:
-            begin, quoted = at, buffer.startswith(b'"', at)
-            at = _passed(self._quoted, buffer, at + 1) if quoted else _passed(self._plain, buffer, at)
-            while quoted and buffer.startswith(b'""', at):
-                at = _passed(self._quoted, buffer, at)
-            if at == len(buffer):
-                return b'"' if quoted else buffer[begin : begin + 1]
-            at += quoted  # the closing mark
-            follows = self._follows.match(buffer, at)
-            if follows is None:
-                left = buffer[at : at + 3]
-                if len(left) < 3 and not left.strip(b"\r"):
-                    return (b'""' if quoted else buffer[begin:at][:1]) + left
-                raise _Malformed(_MISPLACED.get(left[:1], "quotation mark"))
-            if len(fields) < most:
-                fields.append(slice(begin, at))
-            at = follows.end()
-            if follows[0] != self.delimiter:
-                return fields, at
-
-    def value(self, field: bytes) -> bytes:
-        """The content of a raw `field`."""
-        return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
-
-    @cached_property
-    def _close(self) -> bytes:
-        """A regular expression for the end of a record.
-
-        CR CR LF is what Python's csv writes on Windows to a file opened without newline=''.
-        """
-        return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
-
-    @cached_property
-    def _plain(self) -> re.Pattern[bytes]:
-        return re.compile(rb'[^"%b\n%b]*' % (re.escape(self.delimiter), rb"\r" if self.crlf else b""))
-
-    @cached_property
-    def _quoted(self) -> re.Pattern[bytes]:
-        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % _DOUBLED)
-
-    @cached_property
-    def _follows(self) -> re.Pattern[bytes]:
-        return re.compile(re.escape(self.delimiter) + rb"|" + self._close)
+def _begins_with_crlf_line(start: bytes) -> bool:
+    """Whether the first line break of `start` outside quotation marks is CR LF."""
+    unquoted = start.split(b'"')[::2]
+    first = next((part for part in unquoted if b"\n" in part), b"")
+    return first.partition(b"\n")[0].endswith(b"\r")
 
 
 @dataclass(frozen=True)
@@ -205,28 +149,39 @@ class _Table:
         """The rows after the first `skip`; see `RowReader`."""
         places = sorted(self.names.index(name) for name in columns.names)
         order = [None if name is None else places.index(self.names.index(name)) for name in columns.wanted]
-        value, encoding = self.grammar.value, self.options.encoding
 
         def row(fields: _Fields) -> Row:
-            return columns.row([None if at is None else decode_field(value(fields[at]), encoding) for at in order])
+            return columns.row([None if at is None else self.value(fields[at]) for at in order])
 
-        records = self._lines(places) if self.options.one_line else self._records(places)
-        return rows_after(skip, islice(records, 1, None), row)  # without the header
+        return rows_after(skip, self.records(places), row)
 
-    def all_fields(self) -> Iterator[dict[str, str | Defect] | Defect]:
-        """The values of all columns of each record, without the header."""
-        places = range(len(self.names))
-        value, encoding = self.grammar.value, self.options.encoding
-        records = self._lines(places) if self.options.one_line else self._records(places)
-        for fields in islice(records, 1, None):
-            if isinstance(fields, Defect):
-                yield fields
-            else:
-                values = [decode_field(value(field), encoding) for field in fields]
-                yield dict(zip(self.names, values, strict=True))
+    def value(self, field: bytes) -> str | Defect:
+        """The text of a raw `field`."""
+        return decode_field(self.grammar.value(field), self.options.encoding)
 
-    def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
-        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""
+    def records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The raw fields at `places` of each record, without the header. Raises `InputError` if it is malformed."""
+        records = self._lines(places) if self.options.one_line else self._spanning_lines(places)
+        return islice(records, 1, None)
+
+    def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each line, header included."""
+        record = self.grammar.record(len(self.names), places)
+        lines = every_line(self.path)
+        for line in dropwhile(lambda line: not isinstance(line, Defect) and not line.strip(BLANK), lines):
+            if isinstance(line, Defect):
+                yield line
+            elif match := record.fullmatch(line + b"\n"):
+                yield match.groups()
+            elif line.strip(BLANK):
+                yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
+
+    def _spanning_lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed.
+
+        The pattern of a record finds almost all of them. The others are walked along: records of another number of
+        fields, with very many quotation marks, or that continue past what has been read.
+        """
         record = self.grammar.record(len(self.names), places)
         line, too_long, ended = 1, False, False
         with open_bytes(self.path) as stream:
@@ -260,22 +215,9 @@ class _Table:
                     rest, too_long = walked, True
                 more = stream.read(min(max(_CHUNK, len(rest)), _LARGEST_CHUNK))
                 ended = not more
-                buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
-
-    def _last(self, rest: bytes) -> bytes:
-        """The line end that the last line of the file lacks."""
-        return b"\r\n" if self.grammar.crlf and not rest.endswith(b"\r") else b"\n"
-
-    def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
-        """The fields at `places` of each line, header included."""
-        record = self.grammar.record(len(self.names), places)
-        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.path)):
-            if line is None:
-                yield Defect.TOO_LONG
-            elif match := record.fullmatch(line + b"\n"):
-                yield match.groups()
-            elif line.strip(BLANK):
-                yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
+                if ended and (rest or too_long):  # the line end that the last line of the file lacks
+                    more = b"\r\n" if self.grammar.crlf and not rest.endswith(b"\r") else b"\n"
+                buffer, at = rest + more, 0
 
     def _choose(self, fields: _Fields, places: Sequence[int]) -> _Fields | Defect:
         if len(fields) != len(self.names):
@@ -283,18 +225,13 @@ class _Table:
         return [fields[place] for place in places]
 
     def _malformed(self, line: int, wrong: str) -> InputError:
+        kind = "TSV" if self.grammar.delimiter == b"\t" else "CSV"
         return InputError(
-            f"{self.path} is not well-formed {_NAMES.get(self.grammar.delimiter, 'CSV')}: in the record that begins "
+            f"{self.path} is not well-formed {kind}: in the record that begins "
             f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
             "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
             "(one_line=True)."
         )
-
-
-def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
-    """The end of the match of `pattern` that begins at the position `at`; `at` if nothing matches."""
-    match = pattern.match(buffer, at)
-    return at if match is None else match.end()
 
 
 def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
@@ -303,57 +240,74 @@ def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
     In a malformed line quotation marks are ordinary text.
     """
     whole = line + b"\n"
-    try:
-        walked = grammar.walk(whole, 0, most)
-    except _Malformed:
-        walked = b""
-    if isinstance(walked, bytes) or walked[1] < len(whole):
-        return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
-    return [whole[span] for span in walked[0]]
-
-
-def _lines(path: Path) -> Iterator[bytes | None]:
-    for number, line in enumerate(raw_lines(path)):
-        yield line if number or line is None else line.removeprefix(BOM)
-
-
-def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
-    """The table of a file; None for an empty file."""
-    start = _start(path)
-    if not start.strip(b"\r\n"):
-        return None
-    grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
-    if options.one_line:
-        header = _split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, _MOST_COLUMNS)
-    else:
-        header = _header(path, start, grammar)
-    names = [decode_field(grammar.value(field), options.encoding) for field in header]
-    if Defect.UNDECODABLE in names:
-        raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
-    return _Table(path, grammar, [str(name).strip() for name in names], options)
-
-
-def _start(path: Path) -> bytes:
-    """The beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
-    with open_bytes(path) as stream:
-        start = stream.read(_HEADER_BYTES)
-    whole = len(start) < _HEADER_BYTES
-    return start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
-
-
-def _begins_with_crlf_line(start: bytes) -> bool:
-    """Whether the first line break of `start` outside quotation marks is CR LF."""
-    unquoted = start.split(b'"')[::2]
-    first = next((part for part in unquoted if b"\n" in part), b"")
-    return first.partition(b"\n")[0].endswith(b"\r")
-
-
-def _header(path: Path, start: bytes, grammar: _Grammar) -> _Fields:
     with suppress(_Malformed):
-        walked = grammar.walk(start, 0, _MOST_COLUMNS)
-        if not isinstance(walked, bytes):
-            return [start[span] for span in walked[0]]
-    raise InputError(
-        f"The first line of {path} does not name columns. Check --format, the encoding, and that its lines end "
-        "at LF or CR LF."
-    )
+        walked = grammar.walk(whole, 0, most)
+        if not isinstance(walked, bytes) and walked[1] == len(whole):
+            return [whole[span] for span in walked[0]]
+    return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
+
+
+class _Malformed(Exception):
+    """A misplaced quotation mark or line end."""
+
+
+class _Grammar:
+    """The syntax of a record: its `delimiter`, and whether it ends with CR LF (`crlf`) or with LF.
+
+    Patterns run in linear time and little memory, because no repetition of a group is unbounded. (Possessive
+    repetitions would be simpler, but match wrongly before Python 3.11.5.)
+    """
+
+    def __init__(self, delimiter: bytes, crlf: bool) -> None:
+        self.delimiter, self.crlf = delimiter, crlf
+        # CR CR LF is what Python's csv writes on Windows to a file opened without newline=''.
+        self._close = rb"\r{1,2}\n" if crlf else rb"\r{0,2}\n"
+        self._follows = re.compile(re.escape(delimiter) + rb"|" + self._close)
+        self._plain = re.compile(rb'[^"%b\n%b]*' % (re.escape(delimiter), rb"\r" if crlf else b""))
+        self._quoted = re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % _DOUBLED)
+
+    def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
+        """Pattern of a record of `n_fields`, with a group for each of the fields `wanted`, in ascending order.
+
+        It does not match records with very many quotation marks; `walk` parses those.
+        """
+        field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
+        fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
+        return re.compile(re.escape(self.delimiter).join(fields) + self._close)
+
+    def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
+        """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
+
+        If the record continues past the end of `buffer`, return instead a few bytes that can stand for the part read so
+        far: after them the parser is in the same state. Raises `_Malformed`.
+        """
+        fields = list[slice]()
+        while True:
+            begin, quoted = at, buffer.startswith(b'"', at)
+            at = _end(self._quoted, buffer, at + 1) if quoted else _end(self._plain, buffer, at)
+            while quoted and buffer.startswith(b'""', at):
+                at = _end(self._quoted, buffer, at)
+            if at == len(buffer):
+                return b'"' if quoted else buffer[begin : begin + 1]
+            at += quoted  # the closing mark
+            follows = self._follows.match(buffer, at)
+            if follows is None:
+                left = buffer[at : at + 3]
+                if len(left) < 3 and not left.strip(b"\r"):
+                    return (b'""' if quoted else buffer[begin:at][:1]) + left
+                raise _Malformed(_MISPLACED.get(left[:1], "quotation mark"))
+            if len(fields) < most:
+                fields.append(slice(begin, at))
+            at = follows.end()
+            if follows[0] != self.delimiter:
+                return fields, at
+
+    def value(self, field: bytes) -> bytes:
+        """The content of a raw `field`."""
+        return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
+
+
+def _end(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
+    """Where the match of `pattern` that begins `at` ends; `at` if nothing matches."""
+    match = pattern.match(buffer, at)
+    return at if match is None else match.end()

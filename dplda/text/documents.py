@@ -1,16 +1,14 @@
-"""The text of one document file: PDF, Word, OpenDocument, RTF, HTML or e-mail.
+"""The text of document files, one at a time: PDF, Word, OpenDocument, RTF, HTML and e-mail.
 
-The extension of a file's name decides its kind; the content never does so. `_KINDS` maps extensions, such as ``.eml``,
-to the function that extracts the text, and a new kind is added there. Functions here parse hostile bytes and are called
-in a process that `dplda.text.documents` makes for each file; whatever they raise is a defect of that file.
+The ending of a file's name decides its kind; the content never does so. `_KINDS`, at the end, maps endings such as
+``.eml`` to the function that extracts the text, and a new kind is added there.
 
-
-Extraction of text in processes that cannot harm the run, one for each document file.
-
-A server process, which never holds a text, forks a relay for each file, and the relay forks a child. The child has
-limits on memory and CPU time, may not write files, open connections or start programs, and hands its text to the relay
-through a pipe. A child that crashes, hangs or exceeds a limit makes its own document defective. The next relay is
-forked from the same server in the same state, so that no document can change how another one is read.
+These functions parse hostile bytes, and libraries may crash, hang or be taken over. Therefore each file is read in a
+process that cannot harm the run. A server process, which never holds a text, forks a relay for each file, and the relay
+forks a child. The child has limits on memory and CPU time, may not write files, open connections or start programs, and
+hands its text to the relay through a pipe. A child that crashes, hangs or exceeds a limit makes its own document
+defective. The next relay is forked from the same server in the same state, so that no document can change how another
+one is read.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
+from functools import partial
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from io import BytesIO
@@ -42,66 +41,43 @@ from typing import IO, Any
 from unicodedata import normalize
 from xml.sax.handler import ContentHandler
 
-from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES
 from dplda.text.files import decode, read_whole
 from dplda.text.records import MAX_CHARACTERS, Defect
 
-_INLINE = frozenset(  # elements of HTML that do not end a word
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "code",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "q",
-        "s",
-        "samp",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "wbr",
-    ]
+_CPU_SECONDS = 60  # of one file; CPU time, because wall time would depend on what else the machine does
+_WALL_SECONDS = 900  # of one file that waits for a disk, say
+_MEMORY = 2 << 30  # bytes of address space
+_ANSWER_BYTES = 4 * MAX_CHARACTERS + 1  # UTF-8 takes at most four bytes per character
+_MAX_SERVERS = 4
+_MAX_FILES = 1024  # numbers of files that a server may have open; it has about ten
+_HEADER = struct.Struct("<Q")
+_TEXT, _DEFECT = b"t", b"d"
+_FORBIDDEN = (  # beginnings of audit events
+    *("os.", "signal.", "fcntl.", "pty.", "mmap.", "socket.", "subprocess.", "shutil.", "ctypes.", "sqlite3."),
+    *("urllib.", "ftplib.", "smtplib.", "http."),
+)
+_ALLOWED = ("os.listdir", "os.scandir")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_START = "import sys; sys.path[:] = {path!r}; from dplda.text.documents import serve; serve()"
+_INLINE = (  # elements of HTML that do not end a word
+    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
+    *("dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "q", "s", "samp"),
+    *("small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
 )
 _UNSEEN = ("script", "style")
 _DECLARED = re.compile(
     rb"""(?:<meta[^>]{1,200}?charset\s*=\s*|<\?xml[^>]{1,80}?encoding=)["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
 )
 _DECLARED_WITHIN = 2048  # bytes at the start of an HTML file in which its encoding is declared
-_WORD_PARTS = re.compile(r"word/(document|footnotes|endnotes)\d*\.xml")
+_DOCX_TEXT = re.compile(r"word/(document|footnotes|endnotes)\d*\.xml")
+_ODT_TEXT = re.compile(r"content\.xml")
 _LIGATURES = re.compile("[\ufb00-\ufb06]")
 
 
 def is_document(file: Path) -> bool:
     """Whether `file`, by its name, is a document from which text must be extracted."""
     return file.suffix.lower() in _KINDS
-
-
-def require_extractors(files: Collection[Path]) -> None:
-    """Raise `InputError` if a library is missing that some of `files` need, by the names of the files alone."""
-    if missing := missing_extractors(files):
-        raise InputError(missing)
 
 
 def missing_extractors(files: Collection[Path]) -> str:
@@ -128,6 +104,205 @@ def load_libraries() -> None:
         import striprtf.striprtf  # noqa: F401
 
 
+def extract_texts(files: Iterable[Path], encoding: str | None) -> Iterator[str | Defect]:
+    """The text or defect of each of `files`, in order."""
+    n_servers = min(_MAX_SERVERS, os.cpu_count() or 1)
+    idle: SimpleQueue[_Server] = SimpleQueue()
+    servers = [_Server() for _ in range(n_servers)]
+    for server in servers:
+        idle.put(server)
+
+    def extract(file: Path) -> str | Defect:
+        server = idle.get()
+        try:
+            return server.extract(file, encoding)
+        finally:
+            idle.put(server)
+
+    pool = ThreadPoolExecutor(n_servers)
+    waiting: deque[Future[str | Defect]] = deque()
+    try:
+        for file in files:
+            waiting.append(pool.submit(extract, file))
+            if len(waiting) > 2 * n_servers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for server in servers:  # what a thread waits for ends
+            server.stop()
+        pool.shutdown()
+        for server in servers:  # which a thread may have just started again
+            server.stop()
+
+
+class _Server:
+    """A server process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def extract(self, file: Path, encoding: str | None) -> str | Defect:
+        """The text of `file`. If the server dies, it is started anew and asked once more."""
+        for _ in range(2):
+            with suppress(OSError, EOFError):
+                return self._ask(file, encoding)
+            self._kill()
+        return Defect.UNREADABLE
+
+    def stop(self) -> None:
+        """End the server and the child that it may wait for."""
+        self._stopped = True
+        self._kill()
+
+    def _ask(self, file: Path, encoding: str | None) -> str | Defect:
+        if self._stopped:
+            raise EOFError
+        self._process = self._process or _start()
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        requests.write(json.dumps([os.fspath(file), encoding]).encode() + b"\n")
+        requests.flush()
+        (length,) = _HEADER.unpack(_exactly(answers, _HEADER.size))
+        answer = _exactly(answers, length)
+        try:  # it may be anything if the parser was taken over
+            content = answer[1:].decode("utf-8", "surrogatepass")
+            text = content if answer[:1] == _TEXT else Defect[content]
+        except (UnicodeDecodeError, KeyError):
+            return Defect.UNREADABLE
+        return text if isinstance(text, Defect) or len(text) <= MAX_CHARACTERS else Defect.TOO_LONG
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            process.wait()
+
+
+def _exactly(stream: IO[bytes], n_bytes: int) -> bytes:
+    content = stream.read(n_bytes)
+    if len(content) < n_bytes:
+        raise EOFError
+    return content
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Start a server. Its messages, and those of libraries, may quote documents and are discarded."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _START.format(path=[place for place in sys.path if place])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def serve() -> None:
+    """Answer the requests on standard input, one a line, until it ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    load_libraries()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    for request in sys.stdin.buffer:
+        file, encoding = json.loads(request)
+        relay = os.fork()
+        if relay == 0:
+            _relay_and_exit(Path(file), encoding, answers)  # the server itself never holds the text of a document
+        if os.waitpid(relay, 0)[1] != 0:
+            return  # the answer may be incomplete
+
+
+def _relay_and_exit(file: Path, encoding: str | None, answers: IO[bytes]) -> None:
+    """Pass on the answer about `file`, and end this process."""
+    try:
+        answer = _answer_of_child(file, encoding)
+        answers.write(_HEADER.pack(len(answer)) + answer)
+        answers.flush()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _answer_of_child(file: Path, encoding: str | None) -> bytes:
+    """What a new process answers about `file`; a defect if it does not answer."""
+    ours, its = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _answer_and_exit(file, encoding, its)
+    os.close(its)
+    try:
+        answer = _read_until(ours, time.monotonic() + _WALL_SECONDS)
+    finally:
+        os.close(ours)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    return answer if status == 0 and answer else _DEFECT + Defect.UNREADABLE.name.encode()
+
+
+def _read_until(pipe: int, deadline: float) -> bytes:
+    """All bytes of `pipe`; none after the `deadline` or if they are too many."""
+    parts, length = list[bytes](), 0
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        part = os.read(pipe, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        length += len(part)
+        if length > _ANSWER_BYTES:
+            break
+    return b""
+
+
+def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
+    """Write the text of `file`, or its defect, to `pipe`, and end this process."""
+    try:
+        os.dup2(1, 0)  # which leads nowhere
+        os.dup2(pipe, 3)
+        os.closerange(4, _MAX_FILES)  # the server's
+        limits = {
+            resource.RLIMIT_CPU: _CPU_SECONDS,
+            resource.RLIMIT_AS: _MEMORY,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CORE: 0,
+        }
+        for limit, value in limits.items():
+            with suppress(ValueError, OSError):  # a lower limit is in force, or the system has none
+                resource.setrlimit(limit, (value, value))
+        sys.addaudithook(_refuse)
+
+        raw = read_whole(file)
+        try:
+            text = raw if isinstance(raw, Defect) else document_text(file, raw, encoding)
+        except MemoryError:
+            text = Defect.UNREADABLE
+        except Exception:  # whatever a library raises for a malformed file
+            text = Defect.MALFORMED
+        kind, content = (_DEFECT, text.name) if isinstance(text, Defect) else (_TEXT, text)
+        answer = memoryview(kind + content.encode("utf-8", "surrogatepass"))
+        while answer:
+            answer = answer[os.write(3, answer) :]
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raise for what no extraction of text needs: connections, other programs, and changes of files."""
+    writes = event == "open" and bool(arguments[2] & _WRITING)
+    if writes or (event.startswith(_FORBIDDEN) and event not in _ALLOWED):
+        raise PermissionError(event)
+
+
 def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:
     """The text of `file`, whose content is `raw`. May raise any exception for content that is malformed."""
     if len(raw) > MAX_BYTES:
@@ -136,7 +311,7 @@ def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:
     return text if isinstance(text, Defect) or len(text) <= MAX_CHARACTERS else Defect.TOO_LONG
 
 
-def _joined(pieces: Iterator[str]) -> str | Defect:
+def _joined(pieces: Iterable[str]) -> str | Defect:
     """All `pieces`, unless they are too long for a document."""
     kept, length = list[str](), 0
     for piece in pieces:
@@ -159,21 +334,15 @@ def _pdf_text(raw: bytes, encoding: str | None) -> str | Defect:
     return normalize("NFC", _LIGATURES.sub(lambda match: normalize("NFKC", match[0]), text))
 
 
-def _docx_text(raw: bytes, encoding: str | None) -> str | Defect:
-    return _zipped_xml_text(raw, _WORD_PARTS.fullmatch, _WordHandler)
-
-
-def _odt_text(raw: bytes, encoding: str | None) -> str | Defect:
-    return _zipped_xml_text(raw, lambda name: name == "content.xml", _OpenDocumentHandler)
-
-
-def _zipped_xml_text(raw: bytes, is_part: Callable[[str], Any], handler: type[_XmlHandler]) -> str | Defect:
-    """The text of the parts of a zip file that `is_part` names; together they may unpack to `MAX_BYTES`."""
+def _zipped_xml_text(
+    raw: bytes, encoding: str | None, part: re.Pattern[str], handler: type[_XmlHandler]
+) -> str | Defect:
+    """The text of the files in a zip file whose names match `part`; together they may unpack to `MAX_BYTES`."""
     from defusedxml.sax import parseString
 
     found, room = handler(), MAX_BYTES
     with zipfile.ZipFile(BytesIO(raw)) as archive:
-        names = sorted({name for name in archive.namelist() if is_part(name)})
+        names = sorted({name for name in archive.namelist() if part.fullmatch(name)})
         if not names:
             return Defect.MALFORMED
         for name in names:
@@ -183,7 +352,7 @@ def _zipped_xml_text(raw: bytes, is_part: Callable[[str], Any], handler: type[_X
             if room < 0:
                 return Defect.TOO_LONG
             parseString(content, found, forbid_dtd=True)
-    return _joined(iter(found.pieces))
+    return _joined(found.pieces)
 
 
 class _XmlHandler(ContentHandler):
@@ -202,16 +371,15 @@ class _XmlHandler(ContentHandler):
         self._n_text = self._n_skipped = 0
 
     def startElement(self, name: str, attrs: Any) -> None:
-        local = name.rpartition(":")[2]
-        self._n_text += local in self.text
-        self._n_skipped += local in self.skipped
-        if local in self.breaks:
-            self.pieces.append("\n")
+        self._cross(name, 1)
 
     def endElement(self, name: str) -> None:
+        self._cross(name, -1)
+
+    def _cross(self, name: str, inside: int) -> None:
         local = name.rpartition(":")[2]
-        self._n_text -= local in self.text
-        self._n_skipped -= local in self.skipped
+        self._n_text += inside * (local in self.text)
+        self._n_skipped += inside * (local in self.skipped)
         if local in self.breaks:
             self.pieces.append("\n")
 
@@ -290,7 +458,7 @@ def _without_tags(page: str) -> str | Defect:
     parser = _PageParser()
     parser.feed(page)
     parser.close()
-    return _joined(iter(parser.pieces))
+    return _joined(parser.pieces)
 
 
 def _email_text(raw: bytes, encoding: str | None) -> str | Defect:
@@ -326,247 +494,11 @@ def _body(part: MIMEPart) -> str | Defect:
 _Extract = Callable[[bytes, str | None], str | Defect]
 _KINDS: dict[str, tuple[_Extract, str]] = {  # and the library that the function needs
     ".pdf": (_pdf_text, "pypdf"),
-    ".docx": (_docx_text, "defusedxml"),
-    ".odt": (_odt_text, "defusedxml"),
+    ".docx": (partial(_zipped_xml_text, part=_DOCX_TEXT, handler=_WordHandler), "defusedxml"),
+    ".odt": (partial(_zipped_xml_text, part=_ODT_TEXT, handler=_OpenDocumentHandler), "defusedxml"),
     ".rtf": (_rtf_text, "striprtf"),
     ".html": (_html_text, ""),
     ".htm": (_html_text, ""),
     ".eml": (_email_text, ""),
 }
 DOCUMENT_ENDINGS = tuple(_KINDS)
-
-
-_CPU_SECONDS = 60  # of one file; CPU time, because wall time would depend on what else the machine does
-_WALL_SECONDS = 900  # of one file that waits for a disk, say
-_MEMORY = 2 << 30  # bytes of address space
-_ANSWER_BYTES = 4 * MAX_CHARACTERS + 1  # UTF-8 takes at most four bytes per character
-_MAX_SERVERS = 4
-_MAX_FILES = 1024  # numbers of files that a server may have open; it has about ten
-_HEADER = struct.Struct("<Q")
-_TEXT, _DEFECT = b"t", b"d"
-_FORBIDDEN = (  # beginnings of audit events
-    *("os.", "signal.", "fcntl.", "pty.", "mmap.", "socket.", "subprocess.", "shutil.", "ctypes.", "sqlite3."),
-    *("urllib.", "ftplib.", "smtplib.", "http."),
-)
-_ALLOWED = ("os.listdir", "os.scandir")
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_START = "import sys; sys.path[:] = {path!r}; from dplda.text.documents import serve; serve()"
-
-
-def extract_texts(files: Iterable[Path], encoding: str | None) -> Iterator[str | Defect]:
-    """The text or defect of each of `files`, in order."""
-    n_servers = min(_MAX_SERVERS, os.cpu_count() or 1)
-    idle: SimpleQueue[_Server] = SimpleQueue()
-    servers = [_Server() for _ in range(n_servers)]
-    for server in servers:
-        idle.put(server)
-
-    def extract(file: Path) -> str | Defect:
-        server = idle.get()
-        try:
-            return server.extract(file, encoding)
-        finally:
-            idle.put(server)
-
-    pool = ThreadPoolExecutor(n_servers)
-    waiting: deque[Future[str | Defect]] = deque()
-    try:
-        for file in files:
-            waiting.append(pool.submit(extract, file))
-            if len(waiting) > 2 * n_servers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for server in servers:  # what a thread waits for ends
-            server.stop()
-        pool.shutdown()
-        for server in servers:  # which a thread may have just started again
-            server.stop()
-
-
-class _Server:
-    """A server process, started when it is first needed."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
-
-    def extract(self, file: Path, encoding: str | None) -> str | Defect:
-        """The text of `file`. If the server dies, it is started anew and asked once more."""
-        for _ in range(2):
-            with suppress(OSError, EOFError):
-                return self._ask(file, encoding)
-            self._kill()
-        return Defect.UNREADABLE
-
-    def stop(self) -> None:
-        """End the server and the child that it may wait for."""
-        self._stopped = True
-        self._kill()
-
-    def _ask(self, file: Path, encoding: str | None) -> str | Defect:
-        if self._stopped:
-            raise EOFError
-        self._process = self._process or _start()
-        requests, answers = self._process.stdin, self._process.stdout
-        assert requests is not None
-        assert answers is not None
-        requests.write(json.dumps([os.fspath(file), encoding]).encode() + b"\n")
-        requests.flush()
-        (length,) = _HEADER.unpack(_exactly(answers, _HEADER.size))
-        answer = _exactly(answers, length)
-        return _parsed(answer)
-
-    def _kill(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
-            process.wait()
-
-
-def _parsed(answer: bytes) -> str | Defect:
-    """The text or defect in the `answer` of a child, which may be anything if its parser was taken over."""
-    try:
-        content = answer[1:].decode("utf-8", "surrogatepass")
-        text = content if answer[:1] == _TEXT else Defect[content]
-    except (UnicodeDecodeError, KeyError):
-        return Defect.UNREADABLE
-    return text if isinstance(text, Defect) or len(text) <= MAX_CHARACTERS else Defect.TOO_LONG
-
-
-def _exactly(stream: IO[bytes], n_bytes: int) -> bytes:
-    content = stream.read(n_bytes)
-    if len(content) < n_bytes:
-        raise EOFError
-    return content
-
-
-def _start() -> subprocess.Popen[bytes]:
-    """Start a server. Its messages, and those of libraries, may quote documents and are discarded."""
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", _START.format(path=[place for place in sys.path if place])],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
-
-
-def serve() -> None:
-    """Answer the requests on standard input, one a line, until it ends."""
-    answers = os.fdopen(os.dup(1), "wb")
-    load_libraries()
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
-    for request in sys.stdin.buffer:
-        file, encoding = json.loads(request)
-        relay = os.fork()
-        if relay == 0:
-            _relay_and_exit(Path(file), encoding, answers)
-        if os.waitpid(relay, 0)[1] != 0:
-            return  # the answer may be incomplete
-
-
-def _relay_and_exit(file: Path, encoding: str | None, answers: IO[bytes]) -> None:
-    """Pass on the answer about `file`, and end this process: the server itself never holds the text of a document."""
-    try:
-        answer = _answer_of_child(file, encoding)
-        answers.write(_HEADER.pack(len(answer)) + answer)
-        answers.flush()
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-def _answer_of_child(file: Path, encoding: str | None) -> bytes:
-    """What a new process answers about `file`; a defect if it does not answer."""
-    ours, its = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _answer_and_exit(file, encoding, its)
-    os.close(its)
-    try:
-        answer = _read_until(ours, time.monotonic() + _WALL_SECONDS)
-    finally:
-        os.close(ours)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    return answer if status == 0 and answer else _DEFECT + Defect.UNREADABLE.name.encode()
-
-
-def _read_until(pipe: int, deadline: float) -> bytes:
-    """All bytes of `pipe`; none after the `deadline` or if they are too many."""
-    parts, length = list[bytes](), 0
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        part = os.read(pipe, 1 << 20)
-        if not part:
-            return b"".join(parts)
-        parts.append(part)
-        length += len(part)
-        if length > _ANSWER_BYTES:
-            break
-    return b""
-
-
-def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
-    """Write the text of `file`, or its defect, to `pipe`, and end this process."""
-    try:
-        pipe = _only_open_file(pipe)
-        _set_limits()
-        text = _extract(file, encoding)
-        kind, content = (_DEFECT, text.name) if isinstance(text, Defect) else (_TEXT, text)
-        answer = memoryview(kind + content.encode("utf-8", "surrogatepass"))
-        while answer:
-            answer = answer[os.write(pipe, answer) :]
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-def _only_open_file(pipe: int) -> int:
-    """Close the server's files; `pipe` gets a new descriptor, which is returned."""
-    os.dup2(1, 0)  # which leads nowhere
-    os.dup2(pipe, 3)
-    os.closerange(4, _MAX_FILES)
-    return 3
-
-
-def _extract(file: Path, encoding: str | None) -> str | Defect:
-    raw = read_whole(file)
-    if isinstance(raw, Defect):
-        return raw
-    try:
-        return document_text(file, raw, encoding)
-    except MemoryError:
-        return Defect.UNREADABLE
-    except Exception:  # whatever a library raises for a malformed file
-        return Defect.MALFORMED
-
-
-def _set_limits() -> None:
-    limits = {
-        resource.RLIMIT_CPU: _CPU_SECONDS,
-        resource.RLIMIT_AS: _MEMORY,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CORE: 0,
-    }
-    for limit, value in limits.items():
-        with suppress(ValueError, OSError):  # a lower limit is in force, or the system has none
-            resource.setrlimit(limit, (value, value))
-    sys.addaudithook(_refuse)
-
-
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise for what no extraction of text needs: connections, other programs, and changes of files."""
-    writes = event == "open" and bool(arguments[2] & _WRITING)
-    if writes or (event.startswith(_FORBIDDEN) and event not in _ALLOWED):
-        raise PermissionError(event)

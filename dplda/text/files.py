@@ -1,12 +1,9 @@
-"""Read bytes and lines of files, and decode each document or field separately.
+"""Bytes and lines of files, decoded one document or field at a time; and the files that CORPUS stands for.
 
 A record is cut out of the file before it is decoded, and its fields are decoded one by one. A broken character
 therefore damages its own field, and no other field of its record or of another record.
 
-
-The CORPUS argument of commands: a path, a pattern, several files, or standard input. All of it is public.
-
-A folder or an archive of documents, one a file: text files in any encoding, PDF, Word, e-mail and others.
+CORPUS, the argument of commands, is a path, a pattern, several files, or standard input. All of it is public.
 """
 
 from __future__ import annotations
@@ -39,6 +36,14 @@ _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UT
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
+STANDARD_INPUT = "-"
+_MAGIC = re.compile(r"[*?[]")
+_SPOOL = re.compile(r"stdin-([0-9]+)-")
+_WORD = re.compile(r"[^\W_\d]+$")
+_TAIL = re.compile(r"[\W_\d]+$")  # what a common beginning of names need not have: digits and separators
+
+Named = str | Path | Sequence[str | Path]
+
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
@@ -61,6 +66,12 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_BYTES)
             yield None
+
+
+def every_line(path: Path) -> Iterator[bytes | Defect]:
+    """Lines of `path`, blank lines included, without a byte order mark; each is one record."""
+    for number, line in enumerate(raw_lines(path)):
+        yield Defect.TOO_LONG if line is None else line if number else line.removeprefix(BOM)
 
 
 def record_lines(path: Path) -> Iterator[bytes | Defect]:
@@ -120,10 +131,8 @@ def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
     try:
         return raw.decode(encoding or "utf-8")
     except (UnicodeError, ValueError):
-        return Defect.UNDECODABLE if encoding else _decode_leniently(raw)
-
-
-def _decode_leniently(raw: bytes) -> str:
+        if encoding:
+            return Defect.UNDECODABLE
     with suppress(UnicodeError):
         return raw.decode("utf-8", "surrogatepass")
     with suppress(UnicodeError):
@@ -132,17 +141,17 @@ def _decode_leniently(raw: bytes) -> str:
 
 
 def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
-    """Text of one record, and whether its fields must be `mended` because the record is not UTF-8."""
+    """Text of one record, and whether its fields need `mend`, because the record is not UTF-8."""
     try:
         return raw.decode(encoding or "utf-8"), False
     except (UnicodeError, ValueError):
         return Defect.UNDECODABLE if encoding else (raw.decode("utf-8", "surrogateescape"), True)
 
 
-def mended(value: Any) -> Any:
-    """`value` decoded from its own bytes; it is a field of a record that was read with surrogate escapes.
+def mend(value: Any) -> Any:
+    """Decode a field from its own bytes, if its record is not UTF-8 and was read with surrogate escapes.
 
-    A record is read in this way if it is not UTF-8. A `value` that is not a string is returned unchanged.
+    Return a `value` that is not a string unchanged.
     """
     try:
         return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value
@@ -174,22 +183,21 @@ def check_encoding(encoding: str | None, *, records: bool, marks: str = "") -> N
         )
 
 
-STANDARD_INPUT = "-"
-_MAGIC = re.compile(r"[*?[]")
-_SPOOL = re.compile(r"stdin-([0-9]+)-")
-_WORD = re.compile(r"[^\W_\d]+$")
-_TAIL = re.compile(r"[\W_\d]+$")  # what a common beginning of names need not have: digits and separators
-
-Named = str | Path | Sequence[str | Path]
-
-
 def find_paths(named: Named) -> tuple[Path, ...]:
     """The paths that `named` stands for, sorted: each name is a path, or a pattern for the files that match it.
 
     A name that exists is no pattern. Raises `InputError` if a pattern matches nothing or a file is named twice.
     """
     names: Iterable[str | Path] = [named] if isinstance(named, (str, Path)) else named
-    found = [place for name in names for place in _find(Path(name).expanduser())]
+    found: list[Path] = []
+    for place in (Path(name).expanduser() for name in names):
+        if not _MAGIC.search(os.fspath(place)) or os.path.lexists(place):
+            found.append(place)
+            continue
+        matches = [Path(match) for match in glob.glob(os.fspath(place), recursive=True)]
+        if not matches:
+            raise InputError(f"No file matches {place}. Check the pattern.")
+        found += matches
     if not found:
         raise InputError("No file is named. Name a file, a folder or a pattern such as 'tickets-*.csv'.")
     if len(found) > 1:
@@ -198,15 +206,6 @@ def find_paths(named: Named) -> tuple[Path, ...]:
         if twice is not None:
             raise InputError(f"{twice} is named twice, by itself or by a pattern or link. Name each file once.")
     return tuple(sorted(found, key=os.fspath))
-
-
-def _find(place: Path) -> list[Path]:
-    if not _MAGIC.search(os.fspath(place)) or os.path.lexists(place):
-        return [place]
-    matches = [Path(match) for match in glob.glob(os.fspath(place), recursive=True)]
-    if not matches:
-        raise InputError(f"No file matches {place}. Check the pattern.")
-    return matches
 
 
 def common_name(paths: Sequence[Path], stems: Sequence[str]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from dplda.base.characters import storable
 from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES, is_litter, open_members, reading
-from dplda.text.documents import extract_texts, is_document, require_extractors
+from dplda.text.documents import extract_texts, is_document, missing_extractors
 from dplda.text.files import check_encoding, decode, read_whole
 from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource, document_key, refuse_columns
 
@@ -43,26 +44,22 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
             if ordinal < skip:
                 continue
             text = decode(stream.read(MAX_BYTES + 1), options.encoding)
-            name = storable(file.relative_to(archive).as_posix())
-            yield text if isinstance(text, Defect) else TextRecord(name, document_key(ordinal), text)
+            yield _record(text, file.relative_to(archive), ordinal)
 
     return TextSource((archive,), options.unit, records, total=len(files))
 
 
 def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     check_encoding(options.encoding, records=False)
-    require_extractors(files)
+    if missing := missing_extractors(files):
+        raise InputError(missing)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
         chosen = files[skip:]
         extracted = extract_texts(filter(is_document, chosen), options.encoding)
         for ordinal, file in enumerate(chosen, start=skip):
             text = next(extracted) if is_document(file) else _text(file, options.encoding)
-            if isinstance(text, Defect):
-                yield text
-            else:
-                name = storable(file.relative_to(folder).as_posix())
-                yield TextRecord(name, document_key(ordinal), text)
+            yield _record(text, file.relative_to(folder), ordinal)
 
     slow = any(map(is_document, files))
     return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
@@ -79,21 +76,28 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
         os.scandir(folder).close()  # os.walk hides the error of an unreadable folder
         for directory, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            paths = (os.path.join(directory, name) for name in names if not is_litter(name))
-            files += [Path(path) for path in paths if _is_file(path)]
+            for name in names:
+                path = Path(directory, name)
+                with suppress(OSError):  # a file that vanished
+                    if not is_litter(name) and stat.S_ISREG(path.lstat().st_mode):
+                        files.append(path)
     return choose_files(folder, files, pattern)
 
 
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
     """The `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
 
-    `PATTERN_SEPARATOR` separates patterns.
-
-    Raises `InputError` if no file is left.
+    `PATTERN_SEPARATOR` separates patterns. Raises `InputError` if no file is left.
     """
     if not files:
         raise InputError(f"{folder} holds no files to read (hidden files are not read).")
-    chosen = [file for file in files if pattern is None or _matches(file, folder, pattern)]
+    chosen = list(files)
+    if pattern is not None:
+
+        def matches(name: str) -> bool:
+            return any(fnmatch(name, one) for one in pattern.split(PATTERN_SEPARATOR))
+
+        chosen = [file for file in files if matches(file.name) or matches(file.relative_to(folder).as_posix())]
     if not chosen:
         raise InputError(
             f"None of the {len(files):,} files in {folder} matches pattern {pattern!r}. Change --pattern. (The "
@@ -102,18 +106,10 @@ def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> li
     return sorted(chosen, key=os.fspath)
 
 
-def _matches(file: Path, folder: Path, patterns: str) -> bool:
-    names = file.name, file.relative_to(folder).as_posix()
-    return any(fnmatch(name, pattern) for name in names for pattern in patterns.split(PATTERN_SEPARATOR))
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
 def _text(file: Path, encoding: str | None) -> str | Defect:
     raw = read_whole(file)
     return raw if isinstance(raw, Defect) else decode(raw, encoding)
+
+
+def _record(text: str | Defect, name: Path, ordinal: int) -> TextRecord | Defect:
+    return text if isinstance(text, Defect) else TextRecord(storable(name.as_posix()), document_key(ordinal), text)

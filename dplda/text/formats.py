@@ -11,13 +11,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from dplda.base.errors import InputError
 from dplda.text.compression import check_parts, is_archive, list_members, without_compression
-from dplda.text.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
-from dplda.text.delimited import csv_source, tsv_source
+from dplda.text.counted_files import mtx_source, npz_source, uci_source
+from dplda.text.delimited import delimited_source
 from dplda.text.documents import DOCUMENT_ENDINGS, is_document, missing_extractors
 from dplda.text.files import common_name
 from dplda.text.folder import (
@@ -28,29 +29,25 @@ from dplda.text.folder import (
     folder_source,
     list_files,
 )
+from dplda.text.json_lines import json_source, lines_source
 from dplda.text.records import ReadOptions, Source, TextSource
 from dplda.text.tables import parquet_source
-from dplda.text.text_lines import json_source, jsonl_source, lines_source, mallet_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
-    "jsonl": jsonl_source,
-    "json": json_source,
-    "csv": csv_source,
-    "tsv": tsv_source,
+    "jsonl": partial(json_source, arrays=False),
+    "json": partial(json_source, arrays=True),
+    "csv": partial(delimited_source, tabs=False),
+    "tsv": partial(delimited_source, tabs=True),
     "parquet": parquet_source,
     "lines": lines_source,
 }
 _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
-    "mallet": mallet_source,
     "uci": uci_source,
     "mtx": mtx_source,
-    "lda-c": ldac_source,
-    "svmlight": svmlight_source,
     "npz": npz_source,
     "document": document_source,
 }
 _FOLDER = "folder"  # each file is a document
-_DELIMITED = ("csv", "tsv")
 FORMATS = (_FOLDER, *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
@@ -59,14 +56,8 @@ _ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
-    ".mallet": "mallet",
     ".mtx": "mtx",
     ".mm": "mtx",
-    ".ldac": "lda-c",
-    ".lda-c": "lda-c",
-    ".svmlight": "svmlight",
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
     ".npz": "npz",
 }
 _PLAIN = (".txt", ".text")
@@ -80,15 +71,12 @@ _ABOUT = ("readme", "license", "licence")  # files that describe a table in part
 
 
 class Located(NamedTuple):
-    """The `format` of a corpus and its `files`; `root` is the folder of the format ``"folder"``.
-
-    `archive` is the archive that the files are in, if there is one.
-    """
+    """The format of a corpus and its files."""
 
     format: str
     files: list[Path]
-    root: Path
-    archive: Path | None = None
+    root: Path  # the folder, if each file is a document
+    archive: Path | None = None  # that the files are in
 
     @property
     def is_folder(self) -> bool:
@@ -107,8 +95,6 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 def open_located(located: Located, options: ReadOptions) -> Source:
     """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
     format, files, root, archive = located
-    if options.delimiter is not None and format not in _DELIMITED:
-        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {format}. Leave it out.")
     if located.is_folder:
         return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
     if archive is not None:  # whose size and time stand for those of the files in it
@@ -249,8 +235,10 @@ def _common_format(folder: Path, files: Sequence[Path]) -> str:
         return format
     formats = Counter(map(_named_format, files))
     listed = ", ".join(f"{n:,} {format or 'other'}" for format, n in sorted(formats.items(), key=str))
-    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in _TABLES]
-    choose = f", choose some with --pattern {tables[0]}" if tables else ""
+    choose = ""
+    if (table := next((file for file in files if _named_format(file) in _TABLES), None)) is not None:
+        plain = without_compression(table)
+        choose = f", choose some with --pattern '*{plain.suffix}{table.name.removeprefix(plain.name)}'"
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
         "each file as one document. (The counts are exact, not private, not for publication.)"
@@ -261,11 +249,6 @@ def _is_about(file: Path, folder: Path) -> bool:
     """Whether `file` in `folder` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _temporary/0."""
     hidden = any(part.startswith("_") for part in file.relative_to(folder).parts)
     return hidden or file.name.split(".")[0].lower() in _ABOUT
-
-
-def _ending(file: Path) -> str:
-    plain = without_compression(file)
-    return plain.suffix + file.name.removeprefix(plain.name)
 
 
 def _named_format(path: Path) -> str | None:

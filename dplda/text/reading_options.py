@@ -29,7 +29,6 @@ class Reading(TypedDict, total=False):
       those in another language.
     - `ngrams`: the largest number of adjacent words that also count as a phrase; ``climate_change`` needs 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
-    - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf|*.eml"``.
     """
@@ -45,7 +44,6 @@ class Reading(TypedDict, total=False):
     stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
     one_line: bool | None
-    delimiter: str | None
     encoding: str | None
     pattern: str | None
 
@@ -96,11 +94,8 @@ class Tokenization:
         """What stores, ledgers and models record: public and short, with a digest of the stop words."""
         facts: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "tokenizer": self.tokenizer}
         if self.stopwords:
-            facts["stopwords"] = f"{len(self.stopwords)} words, sha256 {_digest(self.stopwords)}"
+            digest = hashlib.sha256("\n".join(self.stopwords).encode("utf-8", "surrogatepass")).hexdigest()
+            facts["stopwords"] = f"{len(self.stopwords)} words, sha256 {digest[:32]}"
         if self.ngrams > 1:
             facts["ngrams"] = self.ngrams
         return facts
-
-
-def _digest(words: tuple[str, ...]) -> str:
-    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]

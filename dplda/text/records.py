@@ -1,6 +1,6 @@
-"""Record types that readers produce: text or counts of documents, or the defect of a rejected document.
+"""What readers share: the records they produce, the keys of privacy units, and the columns they read.
 
-Columns of a table: which ones contain the text, the identifier and the privacy unit. Column names are public.
+A reader yields the text or the counts of each document, or the defect of a rejected one. Column names are public.
 """
 
 from __future__ import annotations
@@ -34,6 +34,18 @@ _ROUNDED = 2.0**53  # floating-point numbers from here on may be other whole num
 _SHORTENED = 1e11  # and those that spreadsheets write with an exponent, of which they show six digits
 _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
+TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
+_BORDER = "\n\n"
+_NULLS = ("NAType", "NaTType")  # of pandas
+_LISTED = 20  # maximum number of column names shown in a message
+_ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
+_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
+
+# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable. The
+# last part holds those of the group columns.
+Row = tuple[Any, Any, Any, tuple[Any, ...]]
+_Record = TypeVar("_Record")
+
 
 class Defect(Enum):
     """Why a document contributes nothing. The values are local diagnostics."""
@@ -64,20 +76,17 @@ class TextRecord(NamedTuple):
 class CountedDocuments:
     """Documents as a CSR matrix of counts, with its own word list.
 
-    `words` (n_words,), `indptr` (n_documents + 1,), `indices` (nnz,) into `words`, `counts` (nnz,) in [1, 2^31 - 1]
-    occurrences, `ids` and `units` (n_documents,). A document may have several entries for one word; the store merges
-    them. `groups` (n_documents,) are the documents' values in the group columns, empty if there are none. `defects`
-    counts rejected documents, which have no row.
+    A document may have several entries for one word; the store merges them.
     """
 
-    words: list[str]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    ids: list[str]
-    units: list[bytes]
-    groups: Sequence[tuple[str | None, ...]] = ()
-    defects: Counter[Defect] = field(default_factory=Counter)
+    words: list[str]  # (n_words,)
+    indptr: NDArray[np.int64]  # (n_documents + 1,)
+    indices: NDArray[np.int64]  # (nnz,), into `words`
+    counts: NDArray[np.int64]  # (nnz,), occurrences in [1, 2^31 - 1]
+    ids: list[str]  # (n_documents,)
+    units: list[bytes]  # (n_documents,)
+    groups: Sequence[tuple[str | None, ...]] = ()  # (n_documents,), values in the group columns; empty without them
+    defects: Counter[Defect] = field(default_factory=Counter)  # numbers of rejected documents, which have no row
 
 
 class Records(Protocol):
@@ -99,18 +108,13 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True)
 class TextSource:
-    """A source of text documents that have not been read yet; its path, format and columns were checked.
-
-    `files` are its files, `unit` is the column of the privacy unit or ``document``, `records` reads the documents, and
-    `total` is their number if it is known without reading. It is `slow` if text must be extracted from files such as
-    PDF.
-    """
+    """A source of text documents that have not been read yet; its path, format and columns were checked."""
 
     files: tuple[Path, ...]
-    unit: str
-    records: Records
-    total: int | None = None
-    slow: bool = False
+    unit: str  # the column of the privacy unit, or ``document``
+    records: Records  # reads the documents
+    total: int | None = None  # number of documents, if it is known without reading
+    slow: bool = False  # text must be extracted from files such as PDF
 
 
 @dataclass(frozen=True)
@@ -199,19 +203,6 @@ def _hash(kind: bytes, text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=UNIT_BYTES, person=kind).digest()
 
 
-TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
-_BORDER = "\n\n"
-_NULLS = ("NAType", "NaTType")  # of pandas
-_LISTED = 20  # maximum number of column names shown in a message
-_ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
-_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
-
-# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable. The
-# last part holds those of the group columns.
-Row = tuple[Any, Any, Any, tuple[Any, ...]]
-_Record = TypeVar("_Record")
-
-
 class RowReader(Protocol):
     """Reads the rows of one file."""
 
@@ -224,15 +215,14 @@ class RowReader(Protocol):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of `Reading` that readers use; public."""
+    """The options of `Reading` that readers use; public. Columns without a name are chosen, or not read."""
 
     text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     unit_field: str | None = None
-    encoding: str | None = None
-    pattern: str | None = None
-    one_line: bool = False
-    delimiter: str | None = None
+    encoding: str | None = None  # None: by the byte order mark, else UTF-8, else Windows-1252
+    pattern: str | None = None  # of the files to read in a folder; None for all
+    one_line: bool = False  # each line of a CSV or TSV file is one record
     group_fields: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -310,14 +300,14 @@ class Columns:
         texts, (name, unit, *groups) = values[:n_texts], values[n_texts:]
         if n_texts == 1:
             return texts[0], name, unit, tuple(groups)
-        present = [text for text in texts if not _is_null(text)]
+        # Missing are None, NaN and the missing values of pandas.
+        present = [
+            text
+            for text in texts
+            if not (text is None or (isinstance(text, float) and math.isnan(text)) or type(text).__name__ in _NULLS)
+        ]
         wrong = next((text for text in present if not isinstance(text, str)), None)
         return _BORDER.join(present) if present and wrong is None else wrong, name, unit, tuple(groups)
-
-
-def _is_null(value: Any) -> bool:
-    """Whether `value` stands for a missing value; pandas has several such values."""
-    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _NULLS
 
 
 def rows_after(
@@ -374,7 +364,7 @@ def _record(row: Row, ordinal: int, options: ReadOptions) -> TextRecord | Defect
     return TextRecord(storable(shown), key, text, tuple(map(group_value, groups)))
 
 
-def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
+def choose_columns(path: Path | str, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
     """Choose the columns among `names`. Raises `InputError` for a column that is missing or occurs twice.
 
     Messages show column names of the `first` part only, because the first line of a later part may be a document.
@@ -431,7 +421,7 @@ def _listed(names: Sequence[str] | None) -> str:
         return "It has no columns."
     if not plainly_named(names):
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
-    return f"Its columns: {shortened(names)}."
+    return f"Its columns: {shorten(names)}."
 
 
 def plainly_named(names: Sequence[str]) -> bool:
@@ -439,6 +429,6 @@ def plainly_named(names: Sequence[str]) -> bool:
     return all(map(_NAME.fullmatch, names))
 
 
-def shortened(names: Sequence[str]) -> str:
+def shorten(names: Sequence[str]) -> str:
     """The first `names`, separated by commas."""
     return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

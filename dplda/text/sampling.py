@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +16,14 @@ from typing import Any, NamedTuple
 from dplda.text.compression import without_compression
 from dplda.text.delimited import table_records
 from dplda.text.formats import Located, locate, open_located
+from dplda.text.json_lines import json_records
 from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
 from dplda.text.tables import first_rows, table_schema
-from dplda.text.text_lines import json_records
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
+_COUNTED = ("uci", "mtx", "npz")
 
 
 class _Sampled(NamedTuple):
@@ -33,40 +33,36 @@ class _Sampled(NamedTuple):
     n_bytes: int
 
 
+# Names and types of the columns, the number of records if known, and the records.
+_Opened = tuple[tuple[str, ...], dict[str, str], int | None, Iterator[_Sampled | Defect]]
+
+
 @dataclass(frozen=True)
 class Sample:
-    """The first `rows` of a corpus. `types` are the declared types of columns, empty where the format has none.
-
-    `names` are the names of its columns. In JSON they are the names of the fields that more than half of the rows have,
-    and `n_rare` is the number of the other fields, whose names may be content. `total` is the exact number of records
-    if it is known, `estimate` an extrapolation from the sample otherwise.
-    """
+    """The first records of a corpus."""
 
     located: Located
-    names: tuple[str, ...]
-    n_rare: int
-    types: dict[str, str]
+    names: tuple[str, ...]  # of the columns; in JSON, of the fields that more than half of the rows have
+    n_rare: int  # number of the other fields in JSON, whose names may be content
+    types: dict[str, str]  # declared types of columns, empty where the format has none
     rows: list[dict[str, Any]]
-    defects: int
-    total: int | None
-    estimate: int | None
+    defects: int  # number of defective records
+    total: int | None  # exact number of records of the corpus, if it is known
+    estimate: int | None  # that number, extrapolated from the sample
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Statistics of a column in a sample. Shares are of the rows of the sample; `examples` are shortened.
-
-    `unnamed_share` is the share of the rows whose value would name no privacy unit (`unit_key`), although there is one.
-    """
+    """Statistics of a column in a sample. Shares are of the rows of the sample."""
 
     name: str
     type: str
     null_share: float
-    unnamed_share: float
+    unnamed_share: float  # of values that name no privacy unit (`unit_key`), although they are not missing
     text_share: float
     mean_words: float
     distinct_share: float
-    examples: tuple[str, ...]
+    examples: tuple[str, ...]  # shortened values
 
 
 def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Sample:
@@ -90,19 +86,23 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     usual = tuple(name for name, number in fields.items() if 2 * number > len(rows) and number >= min(2, len(rows)))
     n_rare = 0 if names else len(fields) - len(usual)
     total = len(rows) + defects if total is None and whole and located.format not in _COUNTED else total
-    return Sample(
-        located, names or usual, n_rare, types, rows, defects, total, _extrapolate(located, len(rows), n_bytes)
-    )
-
-
-_COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")
-# Names and types of the columns, the number of records if known, and the records.
-_Opened = tuple[tuple[str, ...], dict[str, str], int | None, Iterator[_Sampled | Defect]]
+    estimate, files = None, located.files
+    if n_bytes and located.archive is None and all(without_compression(file) == file for file in files):
+        estimate = round(sum(file.stat().st_size for file in files) * len(rows) / n_bytes)
+    return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate)
 
 
 def _open(located: Located, options: ReadOptions) -> _Opened:
-    if located.format in _TABLES:
-        return _TABLES[located.format](located.files, options)
+    files, format = located.files, located.format
+    if format == "parquet":
+        types, n_rows = table_schema(files)
+        return tuple(types), types, n_rows, (_Sampled(row, 0) for row in first_rows(files, _RECORDS))
+    if format in ("csv", "tsv"):
+        names, records = table_records(files, options, tabs=format == "tsv")
+        return names, {}, None, map(_fields, records)
+    if format in ("json", "jsonl"):
+        objects = json_records(files, options, arrays=format == "json")
+        return (), {}, None, (found if isinstance(found, Defect) else _Sampled(*found) for found in objects)
     source = open_located(located, options)
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
@@ -113,45 +113,13 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     return (DOCUMENT_TEXT,), {}, source.total, texts
 
 
-def _open_parquet(files: Sequence[Path], options: ReadOptions) -> _Opened:
-    types, n_rows = table_schema(files)
-    return tuple(types), types, n_rows, (_Sampled(row, 0) for row in first_rows(files, _RECORDS))
-
-
-def _open_delimited(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> _Opened:
-    names, records = table_records(files, options, tabs=tabs)
-    return names, {}, None, (_raw(record) for record in records)
-
-
-def _open_json(files: Sequence[Path], options: ReadOptions, *, arrays: bool) -> _Opened:
-    return (), {}, None, (_object(record) for record in json_records(files, options, arrays=arrays))
-
-
-_TABLES: Mapping[str, Callable[[Sequence[Path], ReadOptions], _Opened]] = {
-    "parquet": _open_parquet,
-    "csv": partial(_open_delimited, tabs=False),
-    "tsv": partial(_open_delimited, tabs=True),
-    "json": partial(_open_json, arrays=True),
-    "jsonl": partial(_open_json, arrays=False),
-}
-
-
-def _raw(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
+def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
+    """A record of a CSV or TSV file; empty and undecodable fields count as missing."""
     if isinstance(record, Defect):
         return record
     values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
     n_bytes = sum(len(value.encode("utf-8", "surrogatepass")) for value in values.values() if value) + len(values)
     return _Sampled(values, n_bytes)
-
-
-def _object(record: tuple[dict[str, Any], int] | Defect) -> _Sampled | Defect:
-    return record if isinstance(record, Defect) else _Sampled(*record)
-
-
-def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:
-    if not n_bytes or located.archive is not None or any(without_compression(file) != file for file in located.files):
-        return None
-    return round(sum(file.stat().st_size for file in located.files) * n_rows / n_bytes)
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:
@@ -166,7 +134,7 @@ def column_facts(sample: Sample) -> list[ColumnFacts]:
 
 
 def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
-    present = [value for value in values if not _is_missing(value)]
+    present = [value for value in values if not (value is None or value == "" or value != value)]
     texts = [value for value in present if isinstance(value, str)]
     seen = sorted({_type_name(value) for value in present})
     numeric = bool(texts) and len(texts) == len(present) and all(map(_is_number, texts))
@@ -180,12 +148,8 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         text_share=0.0 if numeric else len(texts) / n,
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
         distinct_share=len({str(value) for value in present}) / max(len(present), 1),
-        examples=tuple(dict.fromkeys(map(_shortened, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
+        examples=tuple(dict.fromkeys(map(_shorten, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
     )
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value == ""
 
 
 def _type_name(value: Any) -> str:
@@ -203,6 +167,6 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = " ".join(str(value)[: 4 * _EXAMPLE_CHARACTERS].split())
     return text if len(text) <= _EXAMPLE_CHARACTERS else f"{text[:_EXAMPLE_CHARACTERS]}..."

@@ -1,16 +1,15 @@
-"""Parquet tables, read in batches of rows; each document is decoded separately.
+"""Parquet files, and texts and tables in memory: strings, records, and tables that Arrow can stream.
 
-Texts and tables in memory: any iterable of strings or of records, and tables that Arrow can stream.
-
-No library of tables is imported. pandas, polars, DuckDB and others hand their columns over through the Arrow PyCapsule
-interface (``__arrow_c_stream__``); Hugging Face datasets, which lack it, iterate over Arrow tables.
+Tables are read in batches of rows, and each document is decoded separately. No library of tables is imported. pandas,
+polars, DuckDB and others hand their columns over through the Arrow PyCapsule interface (``__arrow_c_stream__``);
+Hugging Face datasets, which lack it, iterate over Arrow tables.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, repeat
@@ -31,16 +30,20 @@ from dplda.text.records import (
     Row,
     TextSource,
     check_columns,
-    choose,
+    choose_columns,
     no_text_column,
     rows_after,
-    shortened,
+    shorten,
     text_source,
 )
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
 _SPOOLED_BYTES = 1 << 24
 _LONGEST_TYPE = 60  # maximum characters of a type's name in a message
+_IN_MEMORY_ROWS = 1024
+_SAMPLED_RECORDS = 100  # number of first records in which field names are looked up; field names are public
+_STREAM = "__arrow_c_stream__"
+_Batches = Callable[[], Iterable[Any]]
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -53,7 +56,7 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     for path in files:
         with _table(path) as table:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
-        columns = choose(path, schema.names, options)
+        columns = choose_columns(path, schema.names, options)
         options = replace(options, text_field=columns.text)  # the same columns in every table
         chosen.append((path, columns, schema))
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
@@ -83,11 +86,11 @@ def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
         schema = table.schema_arrow
         names = [name for name in schema.names if not pa.types.is_nested(schema.field(schema.names.index(name)).type)]
         for batch in _batches(table, names, 0):
-            columns = [column_values(batch.column(at)) for at in range(batch.num_columns)]
+            columns = [_values(batch.column(at)) for at in range(batch.num_columns)]
             for row in zip(*columns, strict=True):
                 if most == 0:
                     return
-                yield dict(zip(batch.schema.names, map(decoded, row), strict=True))
+                yield dict(zip(batch.schema.names, map(_decoded, row), strict=True))
                 most -= 1
 
 
@@ -103,7 +106,7 @@ def check_types(
             continue
         kind = schema.field(text).type
         others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
-        choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
+        choice = f"Name a column of text with --text-field: {shorten(others)}." if others else "No column holds text."
         raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
     for group in columns.groups:
         if pa.types.is_nested(_type(schema, group)):
@@ -171,10 +174,7 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
         if skip >= rows:
             return skip - rows
         for batch in _batches(table, list(columns.names), skip):
-            values = {name: column_values(batch.column(name)) for name in columns.names}
-            cells = (values.get(name or "", repeat(None, batch.num_rows)) for name in columns.wanted)
-            for row in zip(*cells, strict=True):
-                yield columns.row(list(map(decoded, row)))
+            yield from _batch_rows({name: _values(batch.column(name)) for name in columns.names}, columns)
     return 0
 
 
@@ -192,19 +192,25 @@ def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
             skip -= passed
 
 
-def decoded(value: Any) -> Any:
+def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[Row]:
+    length = len(values[columns.text[0]])
+    for row in zip(*(values.get(name or "", repeat(None, length)) for name in columns.wanted), strict=True):
+        yield columns.row(list(map(_decoded, row)))
+
+
+def _decoded(value: Any) -> Any:
     """`value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
     return decode_field(value, "utf-8") if isinstance(value, bytes) else value
 
 
-def column_values(column: Any) -> list[Any]:
+def _values(column: Any) -> list[Any]:
     """Cells as Python values; strings as bytes, so that an undecodable cell does not affect the others."""
     if pa.types.is_dictionary(column.type):
         used = column.indices.unique().drop_null()  # the dictionary may be much larger than the batch
         dictionary = column.dictionary
         if pa.types.is_string_view(dictionary.type):  # Arrow cannot take from it
             dictionary = dictionary.cast(pa.large_string())
-        entries = dict(zip(used.to_pylist(), column_values(dictionary.take(used)), strict=True))
+        entries = dict(zip(used.to_pylist(), _values(dictionary.take(used)), strict=True))
         return [entries.get(index) for index in column.indices.to_pylist()]
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())
@@ -215,21 +221,11 @@ def column_values(column: Any) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError, pa.ArrowException):  # one bad value must not affect other rows
-        return [_cell(column, row) for row in range(len(column))]
-
-
-def _cell(column: Any, row: int) -> Any:
-    """A cell as a Python value; None if Python cannot represent it (a date after the year 9999)."""
-    try:
-        return column[row].as_py()
-    except (ValueError, OverflowError, pa.ArrowException):
-        return None
-
-
-_IN_MEMORY_ROWS = 1024
-_SAMPLED_RECORDS = 100  # number of first records in which field names are looked up; field names are public
-_STREAM = "__arrow_c_stream__"
-_Batches = Callable[[], Iterable[Any]]
+        cells: list[Any] = [None] * len(column)
+        for row in range(len(column)):
+            with suppress(ValueError, OverflowError, pa.ArrowException):  # such as a date after the year 9999
+                cells[row] = column[row].as_py()
+        return cells
 
 
 def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
@@ -238,19 +234,37 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
     Raises `InputError` for what is no iterable of documents. The fields of an iterator, which can be read only once,
     are checked when its documents are read.
     """
-    _refuse_other_than_texts(texts)
-    if (column := _typed_column(texts)) is not None:
+    kind = type(texts).__name__
+    if isinstance(texts, (str, bytes)):
+        raise InputError("texts must be an iterable of documents, and this is one string. Put it into a list.")
+    if hasattr(texts, "columns") or hasattr(texts, "read_next_batch") or getattr(texts, "features", None) is not None:
+        raise InputError(f"texts must be an iterable of documents, and {kind} is a table: use Corpus.from_table.")
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise InputError(f"texts must be an iterable of strings or of records, got {kind}.")
+
+    if isinstance(texts, pa.Array):
+        return table_source(pa.table({TEXT_NAMES[0]: texts}), options)
+    if hasattr(texts, _STREAM) and not _holds_objects(texts):  # a column of Arrow, polars or pandas
+        with _streaming():
+            column = pa.chunked_array(texts)
         return table_source(pa.table({TEXT_NAMES[0]: column}), options)
+
     once = iter(texts) is texts or iter(texts) is iter(texts)
     if not once and isinstance(texts, Sized):  # other objects may go on where they stopped
         _text_columns(list(islice(texts, _SAMPLED_RECORDS)), options)
-    read = _reading_once(texts) if once else lambda: texts
+    read = _read_once(texts) if once else lambda: texts
 
     def rows(skip: int) -> Generator[Row | Defect, None, int]:
         items = iter(read())
         first = list(islice(items, _SAMPLED_RECORDS))
         columns = _text_columns(first, options)
-        return rows_after(skip, chain(first, items), partial(_text_row, columns=columns))
+
+        def row(item: Any) -> Row | Defect:
+            if isinstance(item, str):
+                return item, None, None, ()
+            return columns.row_of(item) if isinstance(item, Mapping) else Defect.MALFORMED
+
+        return rows_after(skip, chain(first, items), row)
 
     return text_source([], options, [rows], len(texts) if isinstance(texts, Sized) else None)
 
@@ -263,31 +277,30 @@ def table_source(table: Any, options: ReadOptions) -> TextSource:
     """
     if hasattr(table, "iloc") and hasattr(table, _STREAM):
         return _pandas_source(table, options)
-    names, schema, batches = _hugging_face(table) if hasattr(table, "features") else _stream(table)
-    columns = _table_columns(names, options)
+    names: Iterable[Any]
+    if hasattr(table, "features"):  # a Hugging Face dataset
+        if table.features is None:
+            raise InputError("This dataset does not state the types of its columns. Give it to Corpus.from_texts.")
+        names, schema = list(table.features), table.features.arrow_schema
+        batches: _Batches = partial(table.with_format("arrow").iter, batch_size=_IN_MEMORY_ROWS)
+    else:
+        schema, batches = _stream(table)
+        names = schema.names
+    columns = choose_columns("the table", [name for name in names if isinstance(name, str)], options)
     check_types("the table", columns, schema, options.id_field)
+
+    def every_row() -> Iterator[Row]:
+        with _streaming():
+            for batch in batches():
+                for start in range(0, batch.num_rows, _IN_MEMORY_ROWS):
+                    part = batch.slice(start, _IN_MEMORY_ROWS)
+                    yield from _batch_rows({name: _cells(part.column(name)) for name in columns.names}, columns)
+
+    def rows(skip: int) -> Generator[Row | Defect, None, int]:
+        return rows_after(skip, every_row(), lambda row: row)
+
     total = getattr(table, "num_rows", getattr(table, "height", None))
-    return text_source([], options, [partial(_frame_rows, batches, columns)], total if isinstance(total, int) else None)
-
-
-def _refuse_other_than_texts(texts: Any) -> None:
-    kind = type(texts).__name__
-    if isinstance(texts, (str, bytes)):
-        raise InputError("texts must be an iterable of documents, and this is one string. Put it into a list.")
-    if hasattr(texts, "columns") or hasattr(texts, "read_next_batch") or getattr(texts, "features", None) is not None:
-        raise InputError(f"texts must be an iterable of documents, and {kind} is a table: use Corpus.from_table.")
-    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-        raise InputError(f"texts must be an iterable of strings or of records, got {kind}.")
-
-
-def _typed_column(texts: Any) -> Any:
-    """`texts` as a chunked array if it is a column of Arrow, polars or pandas whose type is not object; else None."""
-    if isinstance(texts, pa.Array):
-        return pa.chunked_array([texts])
-    if not hasattr(texts, _STREAM) or _holds_objects(texts):
-        return None
-    with _streaming():
-        return pa.chunked_array(texts)
+    return text_source([], options, [rows], total if isinstance(total, int) else None)
 
 
 def _holds_objects(column: Any) -> bool:
@@ -295,7 +308,7 @@ def _holds_objects(column: Any) -> bool:
     return str(getattr(column, "dtype", "")) == "object"
 
 
-def _reading_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
+def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
     """A function that returns `texts` at its first call, and raises `InputError` at the next."""
     unread = [texts]
 
@@ -338,20 +351,8 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
     return columns
 
 
-def _text_row(item: Any, columns: Columns) -> Row | Defect:
-    if isinstance(item, str):
-        return item, None, None, ()
-    if not isinstance(item, Mapping):
-        return Defect.MALFORMED
-    return columns.row_of(item)
-
-
-def _table_columns(names: Iterable[Any], options: ReadOptions) -> Columns:
-    return choose("the table", [name for name in names if isinstance(name, str)], options)
-
-
-def _stream(table: Any) -> tuple[list[str], Any, _Batches]:
-    """Names and schema of an object with an Arrow stream, and a function that reads its batches."""
+def _stream(table: Any) -> tuple[Any, _Batches]:
+    """The schema of an object with an Arrow stream, and a function that reads its batches."""
     if not hasattr(table, _STREAM):
         raise InputError(
             "table must be a pandas or polars DataFrame, an Arrow table or reader, a DuckDB relation or a Hugging Face "
@@ -361,9 +362,8 @@ def _stream(table: Any) -> tuple[list[str], Any, _Batches]:
     reader = _open_stream(table)
     if hasattr(table, "columns"):
         reader.close()  # a database may wait for it
-        return reader.schema.names, reader.schema, lambda: _open_stream(table)
-    once = _reading_once(reader)
-    return reader.schema.names, reader.schema, once
+        return reader.schema, lambda: _open_stream(table)
+    return reader.schema, _read_once(reader)
 
 
 def _open_stream(table: Any) -> Any:
@@ -371,35 +371,10 @@ def _open_stream(table: Any) -> Any:
         return pa.RecordBatchReader.from_stream(table)
 
 
-def _hugging_face(dataset: Any) -> tuple[list[str], Any, _Batches]:
-    """Names and schema of a Hugging Face dataset, and a function that reads its rows as Arrow tables."""
-    if dataset.features is None:
-        raise InputError("This dataset does not state the types of its columns. Give it to Corpus.from_texts.")
-    read = partial(dataset.with_format("arrow").iter, batch_size=_IN_MEMORY_ROWS)
-    return list(dataset.features), dataset.features.arrow_schema, read
-
-
-def _frame_rows(read: _Batches, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
-    def parts() -> Iterator[Row]:
-        with _streaming():
-            for batch in read():
-                for start in range(0, batch.num_rows, _IN_MEMORY_ROWS):
-                    part = batch.slice(start, _IN_MEMORY_ROWS)
-                    yield from _batch_rows({name: _cells(part.column(name)) for name in columns.names}, columns)
-
-    return rows_after(skip, parts(), lambda row: row)
-
-
 def _cells(column: Any) -> list[Any]:
     """The values of a column of a record batch, or of a table, whose columns are in chunks."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return [value for chunk in chunks for value in column_values(chunk)]
-
-
-def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[Row]:
-    length = len(values[columns.text[0]])
-    for row in zip(*(values.get(name or "", repeat(None, length)) for name in columns.wanted), strict=True):
-        yield columns.row(list(map(decoded, row)))
+    return [value for chunk in chunks for value in _values(chunk)]
 
 
 def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
@@ -408,26 +383,26 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     Arrow would infer the type of a column of objects from all its values, so that one value decided how others are
     read. Such columns are read cell by cell, and only the others are converted.
     """
-    columns = _table_columns(frame.columns, options)
+    columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
     typed = [name for name in columns.names if not _holds_objects(frame[name])]
     schema = _open_stream(frame[typed].iloc[:0]).schema
     for name in set(columns.names) - set(typed):
         schema = schema.append(pa.field(name, pa.string()))
     check_types("the table", columns, schema, options.id_field)
 
+    def every_row() -> Iterator[Row]:
+        for start in range(0, len(frame), _IN_MEMORY_ROWS):
+            part = frame.iloc[start : start + _IN_MEMORY_ROWS]
+            with _streaming():
+                table = _open_stream(part[typed]).read_all()
+            cells = {name: part[name].tolist() for name in columns.names if name not in typed}
+            cells |= {name: _cells(table.column(name)) for name in typed}
+            yield from _batch_rows(cells, columns)
+
     def rows(skip: int) -> Generator[Row | Defect, None, int]:
-        return rows_after(skip, _pandas_rows(frame, columns, typed), lambda row: row)
+        return rows_after(skip, every_row(), lambda row: row)
 
     return text_source([], options, [rows], len(frame))
-
-
-def _pandas_rows(frame: Any, columns: Columns, typed: list[str]) -> Iterator[Row]:
-    for start in range(0, len(frame), _IN_MEMORY_ROWS):
-        part = frame.iloc[start : start + _IN_MEMORY_ROWS]
-        with _streaming():
-            table = _open_stream(part[typed]).read_all()
-        values = {name: _cells(table.column(name)) if name in typed else part[name].tolist() for name in columns.names}
-        yield from _batch_rows(values, columns)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Word lists: the vocabulary of a count file, or the user's public list."""
+"""Files of words that the user writes: public lists, seed words, and the vocabulary beside a count file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,18 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
 
     Words and names lose surrounding space, and words become lower-case. Raises `InputError` for anything else.
     """
-    found = read_mapping(path, _SEED_WORDS)
-    return {str(name).strip(): _topic_words(path, str(name), words) for name, words in found.items()}
+    seeds = {}
+    for key, words in read_mapping(path, _SEED_WORDS).items():
+        name = str(key)
+        if not isinstance(words, list) or not words:
+            raise InputError(f"{path} has no list of words for topic {name!r}. {_SEED_WORDS}")
+        for word in words:
+            if not isinstance(word, str):
+                raise InputError(f"{path}: {word!r} of topic {name!r} is no word to YAML. Put it in quotation marks.")
+            if len(word.split()) != 1:
+                raise InputError(f"{path}: {word!r} of topic {name!r} is not one word. Give its words one by one.")
+        seeds[name.strip()] = tuple(word.strip().lower() for word in words)
+    return seeds
 
 
 def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
@@ -68,18 +78,7 @@ def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
     return found
 
 
-def _topic_words(path: Path, name: str, words: Any) -> tuple[str, ...]:
-    if not isinstance(words, list) or not words:
-        raise InputError(f"{path} has no list of words for topic {name!r}. {_SEED_WORDS}")
-    for word in words:
-        if not isinstance(word, str):
-            raise InputError(f"{path}: {word!r} of topic {name!r} is no word to YAML. Put it in quotation marks.")
-        if len(word.split()) != 1:
-            raise InputError(f"{path}: {word!r} of topic {name!r} is not one word. Give its words one by one.")
-    return tuple(word.strip().lower() for word in words)
-
-
-def find_word_list(path: Path) -> Path | None:
+def find_vocabulary(path: Path) -> Path | None:
     """The vocabulary of a count file, or None.
 
     Its name is UCI's (``vocab.X.txt`` for ``docword.X.txt``), gensim's (``X.vocab``, ``X/vocab.txt``, ``base.vocab``,
@@ -88,9 +87,9 @@ def find_word_list(path: Path) -> Path | None:
     return next((candidate for candidate in _candidates(path) if os.path.isfile(candidate)), None)
 
 
-def required_word_list(path: Path) -> Path:
+def require_vocabulary(path: Path) -> Path:
     """The vocabulary of a count file. Raises `InputError` with the expected name if there is none."""
-    vocabulary = find_word_list(path)
+    vocabulary = find_vocabulary(path)
     if vocabulary is None:
         likely = next(_candidates(path))
         raise InputError(f"{path} needs its vocabulary, one word a line, beside it, for example in {likely}.")

@@ -1,8 +1,13 @@
-"""Public lists of first and last names of persons, as stop words.
+"""Public word lists: the most frequent words of a language, and its names of persons.
 
-The names come from the package Faker, which generates invented persons: some thousand frequent first and last names of
-each language. English and German names that Faker lacks are added from mimesis, a package of the same kind. Many names
-are also words. Such a name stays in the texts if public figures about the language show that it is used as a word:
+The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list saves the share of the budget that
+choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
+from the lists of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
+
+The names are for `dplda.read_corpus(..., stopwords=...)`. They come from the package Faker, which generates invented
+persons: some thousand frequent first and last names of each language. English and German names that Faker lacks are
+added from mimesis, a package of the same kind. Many names are also words. Such a name stays in the texts if public
+figures about the language show that it is used as a word:
 
 - it begins with a small letter in at least `_WRITTEN_SMALL` of its occurrences, by spaCy's table of word probabilities
   (``lexeme_prob``; French has none);
@@ -10,15 +15,6 @@ are also words. Such a name stays in the texts if public figures about the langu
   Names keep their spelling in other languages, and words do not. This finds German nouns, which have capital letters.
 
 `docs/formats.md` states what the rule gets wrong.
-
-
-Public word lists: the most frequent words of a language, and its names of persons.
-
-The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list saves the share of the budget that
-choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
-from the lists of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
-
-The names are for `dplda.read_corpus(..., stopwords=...)`. They come from `dplda.text.wordlists`.
 """
 
 from __future__ import annotations
@@ -38,6 +34,7 @@ from typing import Any
 from dplda.base.errors import InputError
 from dplda.text.reading_options import Tokenization
 
+_CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 _LOCALES = {  # of Faker
     "en": "en_US en_GB en_IE en_IN en_NZ",
     "de": "de_DE de_AT de_CH",
@@ -54,82 +51,6 @@ _RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
 _OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
 _PARTS = re.compile(r"[^\W\d_]{2,}")
 _WITHOUT_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-
-
-@cache
-def names_of(language: str) -> tuple[str, ...]:
-    """The names of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``) that are not common words, sorted.
-
-    They are in lower case, and also spelled without accents and umlauts. Raises `InputError` if a package is missing.
-    """
-    try:
-        listed = set(_listed(language))
-        is_word = _word_test(language)
-    except ImportError:
-        raise InputError("Lists of names need packages. Install them with: pip install 'dplda[wordlists]'") from None
-    spelled = {spelling for name in listed for part in _PARTS.findall(name) for spelling in _spellings(part, language)}
-    return tuple(sorted({name.lower() for name in spelled if not is_word(name)}))
-
-
-def _listed(language: str) -> Iterator[str]:
-    """The names of both packages. Raises `ImportError` if one is missing."""
-    from faker import Factory
-    from faker.providers import person
-
-    for locale in _LOCALES[language].split():
-        made = Factory.create(locale, providers=[person.__name__]).get_providers()
-        [provider] = [provider for provider in made if isinstance(provider, person.Provider)]
-        for attribute in dir(provider):
-            if attribute.startswith(("first_names", "last_names")):
-                yield from getattr(provider, attribute)
-    for locale, *keys in _ADDED.get(language, ()):
-        file = resources.files("mimesis").joinpath("datasets", locale, "person.json")
-        yield from reduce(getitem, keys, json.loads(file.read_text(encoding="utf-8")))
-
-
-def _spellings(name: str, language: str) -> set[str]:
-    """`name` as it is listed, and as it is written without accents and umlauts."""
-    spelled = {name, _unaccented(name)}
-    return spelled | {name.lower().translate(_WITHOUT_UMLAUTS).capitalize()} if language == "de" else spelled
-
-
-def _unaccented(name: str) -> str:
-    return "".join(mark for mark in unicodedata.normalize("NFD", name) if not unicodedata.combining(mark))
-
-
-def _word_test(language: str) -> Callable[[str], bool]:
-    """A function that tells whether a name is also a common word. Raises `ImportError` if a package is missing."""
-    import spacy_lookups_data  # noqa: F401  (spaCy finds its tables by itself)
-    from wordfreq import get_frequency_dict
-
-    occurrences = _occurrences(language)
-    here, others = get_frequency_dict(language), [get_frequency_dict(other) for other in _OTHERS if other != language]
-
-    def is_word(name: str) -> bool:
-        small = name.lower()
-        n_small, n_capital = occurrences(small), sum(map(occurrences, {name, name.capitalize()} - {small}))
-        if n_small and n_small >= _WRITTEN_SMALL * (n_small + n_capital):
-            return True
-        plain = _unaccented(small)
-        abroad = median(math.log10(max(other.get(small, 0.0), other.get(plain, 0.0), _RAREST)) for other in others)
-        return math.log10(here.get(small, _RAREST)) >= abroad + _MORE_FREQUENT
-
-    return is_word
-
-
-def _occurrences(language: str) -> Callable[[str], float]:
-    """A function that returns the relative frequency of a spelling, in which capital letters count.
-
-    It returns 0 if spaCy has no table ``lexeme_prob`` of `language`.
-    """
-    from spacy.util import load_language_data, registry
-
-    tables: Mapping[str, Any] = registry.lookups.get(language)
-    logarithms = load_language_data(tables["lexeme_prob"]) if "lexeme_prob" in tables else {}
-    return lambda spelling: math.exp(logarithms[spelling]) if spelling in logarithms else 0.0
-
-
-_CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 
 
 def english(count: int, *, lemmas: bool = False) -> list[str]:
@@ -173,36 +94,12 @@ def frequent_words(
     return words
 
 
-def names(language: str) -> list[str]:
-    """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
-
-    Names that are also common words are left out; `dplda.text.wordlists` states the rule. Raises `InputError` for
-    another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
-    """
-    return list(names_of(_code(language, "list of names")))
-
-
-def language_code(name: str) -> str:
-    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``. Raises `InputError`."""
-    return _code(name, "word list")
-
-
-def _code(name: str, kind: str) -> str:
-    code = _CODES.get(name, name)
-    if code not in _CODES.values():
-        raise InputError(
-            f"There is no {kind} {name!r}. The lists are {', '.join(_CODES)} (or {', '.join(_CODES.values())}); a file "
-            "may have any name."
-        )
-    return code
-
-
 def _words(tokenization: Tokenization) -> Iterator[str]:
     """The distinct words of the list, as the tokenizer finds them; what it splits or drops is left out.
 
     Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
     """
-    from dplda.text.pool import find_tokens
+    from dplda.text.counting import find_tokens
 
     try:
         from wordfreq import iter_wordlist
@@ -217,3 +114,96 @@ def _words(tokenization: Tokenization) -> Iterator[str]:
             case [word] if word not in seen:
                 seen.add(word)
                 yield word
+
+
+def names(language: str) -> list[str]:
+    """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
+
+    Names that are also common words are left out; the module states the rule. Raises `InputError` for
+    another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
+    """
+    return list(names_of(language_code(language, "list of names")))
+
+
+def language_code(name: str, kind: str = "word list") -> str:
+    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``.
+
+    Raises `InputError`, whose message calls the list a `kind`, for another language.
+    """
+    code = _CODES.get(name, name)
+    if code not in _CODES.values():
+        raise InputError(
+            f"There is no {kind} {name!r}. The lists are {', '.join(_CODES)} (or {', '.join(_CODES.values())}); a file "
+            "may have any name."
+        )
+    return code
+
+
+@cache
+def names_of(language: str) -> tuple[str, ...]:
+    """The names of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``) that are not common words, sorted.
+
+    They are in lower case, and also spelled without accents and umlauts. Raises `InputError` if a package is missing.
+    """
+    try:
+        listed = set(_listed(language))
+        is_word = _word_test(language)
+    except ImportError:
+        raise InputError("Lists of names need packages. Install them with: pip install 'dplda[wordlists]'") from None
+    parts = {part for name in listed for part in _PARTS.findall(name)}
+    spelled = parts | set(map(_unaccented, parts))
+    if language == "de":
+        spelled |= {part.lower().translate(_WITHOUT_UMLAUTS).capitalize() for part in parts}
+    return tuple(sorted({name.lower() for name in spelled if not is_word(name)}))
+
+
+def _listed(language: str) -> Iterator[str]:
+    """The names of both packages. Raises `ImportError` if one is missing."""
+    from faker import Factory
+    from faker.providers import person
+
+    for locale in _LOCALES[language].split():
+        made = Factory.create(locale, providers=[person.__name__]).get_providers()
+        [provider] = [provider for provider in made if isinstance(provider, person.Provider)]
+        for attribute in dir(provider):
+            if attribute.startswith(("first_names", "last_names")):
+                yield from getattr(provider, attribute)
+    for locale, *keys in _ADDED.get(language, ()):
+        file = resources.files("mimesis").joinpath("datasets", locale, "person.json")
+        yield from reduce(getitem, keys, json.loads(file.read_text(encoding="utf-8")))
+
+
+def _unaccented(name: str) -> str:
+    return "".join(mark for mark in unicodedata.normalize("NFD", name) if not unicodedata.combining(mark))
+
+
+def _word_test(language: str) -> Callable[[str], bool]:
+    """A function that tells whether a name is also a common word. Raises `ImportError` if a package is missing."""
+    import spacy_lookups_data  # noqa: F401  (spaCy finds its tables by itself)
+    from wordfreq import get_frequency_dict
+
+    occurrences = _occurrences(language)
+    here, others = get_frequency_dict(language), [get_frequency_dict(other) for other in _OTHERS if other != language]
+
+    def is_word(name: str) -> bool:
+        small = name.lower()
+        n_small, n_capital = occurrences(small), sum(map(occurrences, {name, name.capitalize()} - {small}))
+        if n_small and n_small >= _WRITTEN_SMALL * (n_small + n_capital):
+            return True
+        plain = _unaccented(small)
+        abroad = median(math.log10(max(other.get(small, 0.0), other.get(plain, 0.0), _RAREST)) for other in others)
+        return math.log10(here.get(small, _RAREST)) >= abroad + _MORE_FREQUENT
+
+    return is_word
+
+
+def _occurrences(language: str) -> Callable[[str], float]:
+    """A function that returns the relative frequency of a spelling, in which capital letters count.
+
+    It returns 0 if spaCy has no table ``lexeme_prob`` of `language`.
+    """
+    from spacy.util import load_language_data, registry
+
+    tables: Mapping[str, Any] = registry.lookups.get(language)
+    logarithms = load_language_data(tables["lexeme_prob"]) if "lexeme_prob" in tables else {}
+    return lambda spelling: math.exp(logarithms[spelling]) if spelling in logarithms else 0.0

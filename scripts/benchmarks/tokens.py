@@ -15,8 +15,8 @@ import spacy
 
 from benchmarks.measuring import in_turns, median_wall, spread
 from benchmarks.tables import Table
+from dplda.text.counting import count_words
 from dplda.text.formats import open_source
-from dplda.text.pool import count_words
 from dplda.text.reading_options import TOKENIZERS, Tokenization
 from dplda.text.records import CountSource, ReadOptions, TextRecord
 

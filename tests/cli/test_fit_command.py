@@ -107,7 +107,6 @@ def test_options_arrive(dplda, asked: Recorder, home: Path) -> None:
     command += " --vocabulary words.txt --max-vocabulary 50 --max-document-frequency 0.3 --alpha0 2 --device auto"
     command += " --out m --ledger l.db --simulate --seed 7 --text-field t --id-field i --unit-field u --format csv"
     command += " --language de --lemmas --tokenizer fast --one-line --pattern *.csv --encoding cp1252"
-    command += " --delimiter ;"
     assert dplda(*command.split()).status == 0
     assert (asked.fit["n_topics"], asked.fit["epsilon"], asked.fit["delta"]) == ("auto", 0.5, 1e-7)
     assert (asked.fit["placement"], asked.fit["adjacency"], asked.fit["dataset"]) == ("none", "replace", "d")
@@ -117,7 +116,7 @@ def test_options_arrive(dplda, asked: Recorder, home: Path) -> None:
     assert asked.read == {
         **{"path": "x", "format": "csv", "text_field": "t", "id_field": "i", "unit_field": "u"},
         **{"language": "de", "lemmas": True, "tokenizer": "fast", "encoding": "cp1252"},
-        **{"one_line": True, "pattern": "*.csv", "delimiter": ";"},
+        **{"one_line": True, "pattern": "*.csv"},
     }
 
 

@@ -60,11 +60,8 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     "tsv": (b"id\ttext\twho\n1\tred green\tx\n2\tblue\ty\n",),
     "parquet": (_parquet(),),
     "document": (b"<html><title>red</title><p>green blue</p></html>", b"Subject: red\n\ngreen blue\n"),
-    "mallet": (b"a x red green\nb y blue gold\n",),
     "uci": (b"2\n4\n3\n1 1 2\n1 2 1\n2 4 3\n",),
     "mtx": (b"%%MatrixMarket matrix coordinate integer general\n% note\n2 4 3\n1 1 2\n1 2 1\n2 4 3\n",),
-    "lda-c": (b"2 0:2 1:1\n1 3:3\n",),
-    "svmlight": (b"1 1:2 2:1 # note\n-1 qid:3 4:3\n",),
     "npz": (_npz(),),
 }
 

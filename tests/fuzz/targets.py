@@ -236,7 +236,6 @@ _options = st.fixed_dictionaries(
         "id_field": st.sampled_from(FIELDS),
         "unit_field": st.sampled_from(FIELDS),
         "one_line": st.booleans(),
-        "delimiter": st.sampled_from([None, None, ",", ";", "|", "tab", "^", "ab", '"', ""]),
     },
 )
 _arrays = st.one_of(

@@ -35,11 +35,11 @@ from dplda.private.store import writer as partial_module
 from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.fingerprint import Fingerprinter, fingerprint
 from dplda.private.store.writer import StoreLocked, StoreWriter
-from dplda.text import counted_files, pool
+from dplda.text import counted_files, counting
 from dplda.text import tables as parquet
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "killed_imports.py"
-FIND_TOKENS = cache(pool.find_tokens)
+FIND_TOKENS = cache(counting.find_tokens)
 KEY = b"k" * 32
 N = 23
 TEXTS = [" ".join(f"word{'abcdefgh'[(number * step) % 8]}" for step in range(1, 4 + number % 3)) for number in range(N)]
@@ -52,11 +52,11 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
     monkeypatch.setattr(writer, "_SHARD_BLOCKS", 1)
-    for module in (counted_files, pool):
+    for module in (counted_files, counting):
         monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
     monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
-    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 1000)
-    monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
+    monkeypatch.setattr(counting, "_SMALL_CHUNKS", 1000)
+    monkeypatch.setattr(counting, "find_tokens", FIND_TOKENS)
 
 
 # Corpora of every format, with documents that contribute nothing among the others.
@@ -77,12 +77,6 @@ def _table(path: Path) -> None:
     path.write_text("\n".join([delimiter.join(["text", "who"]), *rows]))
 
 
-def _mallet(path: Path) -> None:
-    lines = [f"d{number} label {text}" for number, text in enumerate(TEXTS)]
-    lines[6], lines[7] = "short", ""
-    path.write_text("\n".join(lines))
-
-
 def _parquet(path: Path) -> None:
     texts: list[str | None] = list(TEXTS)
     texts[8] = None
@@ -101,11 +95,12 @@ def _folder(path: Path) -> None:
         )
 
 
-def _pairs(path: Path) -> None:
-    first = 1 if path.suffix == ".svmlight" else 0
-    lines = [f"2 {first + number % 4}:1 {first + 4 + number % 3}:{number + 1}" for number in range(N)]
-    lines[1], lines[2], lines[12] = "2 x", "", f"2 {first}:1.5 {first + 1}:1"
-    path.write_text("\n".join(lines) + "\n")
+def _matrix(path: Path) -> None:
+    """A matrix without a vocabulary beside it."""
+    entries = [(row, 1 + row % 4, 1) for row in range(1, N + 1)] + [(row, 5 + row % 3, row) for row in range(1, N + 1)]
+    lines = [f"{row} {word} {count}" for row, word, count in entries]
+    lines[1], lines[2], lines[12] = "2 x 1", "", "13 1 1.5"
+    path.write_text(f"%%MatrixMarket matrix coordinate integer general\n{N} 8 {2 * N}\n" + "\n".join(lines) + "\n")
 
 
 def _triples(path: Path) -> None:
@@ -131,12 +126,10 @@ CORPORA: dict[str, tuple[Callable[[Path], None], dict[str, object]]] = {
     "c.csv": (_table, {"unit_field": "who"}),
     "lines.csv": (_table, {"one_line": True}),
     "c.tsv": (_table, {}),
-    "c.mallet": (_mallet, {}),
     "c.parquet": (_parquet, {"unit_field": "who"}),
     "c.parquet.gz": (_parquet, {"format": "parquet"}),
     "texts": (_folder, {}),
-    "c.ldac": (_pairs, {}),
-    "c.svmlight": (_pairs, {}),
+    "plain.mtx": (_matrix, {}),
     "docword.c.txt": (_triples, {}),
     "c.mtx": (_triples, {}),
     "c.npz": (_npz, {}),
@@ -230,7 +223,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     take = made(tmp_path / "corpus", "texts")
     stopped(take, tmp_path / "s", 9)
     parsed: list[str] = []
-    monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
+    monkeypatch.setattr(counting.WordCounter, "count", _noting(counting.WordCounter.count, parsed))
     opened: list[Path] = []
     monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
     behind = resumed_after(take(tmp_path / "s"))
@@ -252,8 +245,8 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 2)
-    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(counting, "_SMALL_CHUNKS", 2)
+    monkeypatch.setattr(counting.joblib, "cpu_count", lambda: 2)
     assert resumed_after(take(tmp_path / "s")) > 0
     assert content(tmp_path / "s") == content(tmp_path / "whole")
 
@@ -292,8 +285,8 @@ def test_counts_in_memory_leave_nothing_and_never_go_on(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, object]]]:
     folder = tmp_path_factory.mktemp("killed")
-    _pairs(folder / "c.ldac")
-    return folder, killing.killed(SCRIPT, folder / "runs", str(folder / "c.ldac"))
+    _matrix(folder / "plain.mtx")
+    return folder, killing.killed(SCRIPT, folder / "runs", str(folder / "plain.mtx"))
 
 
 @pytest.mark.full
@@ -301,22 +294,22 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
     from killed_imports import take
 
     folder, lines = killed
-    take(folder / "c.ldac", folder / "whole")
+    take(folder / "plain.mtx", folder / "whole")
     whole = content(folder / "whole")
     behind = []
     for line in lines:
         place = folder / "runs" / str(line["number"])
         for path in place.rglob("*"):
-            assert path.name == "c.ldac" or path.stat().st_mode & 0o077 == 0, (line, path)
+            assert path.name == "plain.mtx" or path.stat().st_mode & 0o077 == 0, (line, path)
         if (place / "store").exists():
             assert content(place / "store") == whole
             continue
         begun = (place / ".store.partial/origin.json").exists()
         with pytest.raises(InputError, match="incomplete" if begun else "not a corpus store"):
             CountStore.open(place / "store")
-        behind.append(resumed_after(take(place / "c.ldac", place / "store")))
+        behind.append(resumed_after(take(place / "plain.mtx", place / "store")))
         assert content(place / "store") == whole, line
-        assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}, line
+        assert {path.name for path in place.iterdir()} == {"plain.mtx", "store"}, line
     assert len(lines) > 60
     assert lines[-1] == {"number": len(lines) - 1, "step": "end", "survived": True}
     assert behind == sorted(behind)
@@ -333,8 +326,8 @@ def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_r
     place = folder / "runs" / str(max(line["number"] for line in lines if line["step"] == "after os.rename"))
     assert not (place / ".store.partial" / "store").exists()
     with pytest.raises(InputError, match="exists already"):
-        take(place / "c.ldac", place / "store")
-    assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}
+        take(place / "plain.mtx", place / "store")
+    assert {path.name for path in place.iterdir()} == {"plain.mtx", "store"}
 
 
 def test_whatever_has_its_name_was_forced_to_disk_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +404,7 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("damaged")
-    take = made(folder / "corpus", "c.ldac")
+    take = made(folder / "corpus", "plain.mtx")
     take(folder / "whole")
     stopped(take, folder / "s", data.draw(st.integers(3, 10)))
     left = partial_of(folder / "s") / "store"
@@ -527,7 +520,7 @@ def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: 
 
 def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
-    other = made(tmp_path / "other", "c.ldac")
+    other = made(tmp_path / "other", "plain.mtx")
     with pytest.raises(InputError, match="differs from this one in corpus"):
         other(tmp_path / "s")
     with pytest.raises(InputError, match="differs from this one in corpus"):

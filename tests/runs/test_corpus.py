@@ -188,8 +188,8 @@ def test_counts_in_memory_are_a_corpus() -> None:
 
 
 def test_a_count_file_needs_no_language(tmp_path: Path) -> None:
-    (tmp_path / "x.ldac").write_text("1 0:2\n")
-    assert documents_of(read_corpus(tmp_path / "x.ldac", language="qq").open()) == [{"word0": 2}]
+    (tmp_path / "x.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 2\n")
+    assert documents_of(read_corpus(tmp_path / "x.mtx", language="qq").open()) == [{"word1": 2}]
 
 
 def test_an_unknown_language_is_refused_before_anything_is_read(path: Path, cache: Path) -> None:
@@ -258,9 +258,9 @@ def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: P
     read_corpus(path).write(tmp_path / "store")
     with pytest.raises(InputError, match=r"stopwords.*prepared store"):
         read_corpus(tmp_path / "store", stopwords=["a"])
-    (tmp_path / "c.ldac").write_text("1 0:1\n")
+    (tmp_path / "c.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1\n")
     with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):
-        read_corpus(tmp_path / "c.ldac", stopwords=["a"])
+        read_corpus(tmp_path / "c.mtx", stopwords=["a"])
 
 
 def test_reading_reports_the_share_of_bytes_where_documents_are_not_counted_beforehand(path: Path) -> None:

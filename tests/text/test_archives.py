@@ -16,7 +16,6 @@ import pytest
 import dplda
 from dplda.base.errors import InputError
 from dplda.text import compression
-from dplda.text import compression as archives
 from dplda.text.formats import default_name, open_source
 from dplda.text.records import Defect, ReadOptions
 
@@ -113,7 +112,7 @@ def test_an_archive_in_an_archive_is_refused(tmp_path: Path, ending: str) -> Non
 @every
 def test_limits_on_members_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     path = packed(tmp_path, ending, {f"{number}.txt": b"a" for number in range(5)})
-    monkeypatch.setattr(archives, "_MEMBERS", 4)
+    monkeypatch.setattr(compression, "_MEMBERS", 4)
     with pytest.raises(InputError, match="holds more than 4 files"):
         open_source(path, ReadOptions())
     monkeypatch.undo()

@@ -15,9 +15,10 @@ from dplda.base.errors import InputError
 from dplda.runs.corpus import read_corpus
 from dplda.text import asian_languages
 from dplda.text.asian_languages import SegmentedTokens
-from dplda.text.counting import Token, Tokens, WordCounter, WordRule
+from dplda.text.counting import Tokens, WordCounter
 from dplda.text.reading_options import Tokenization
 from dplda.text.tokenizers import find_tokens
+from dplda.text.words import Token, WordRule
 
 TEXTS = {
     "zh": "昨天我看了一部很好看的电影。他喜欢喝茶、读书，book 2000年!",
@@ -135,7 +136,7 @@ def test_long_documents_are_read_in_parts(language: str) -> None:
 
 def test_parts_are_short_and_end_with_a_clause() -> None:
     text = "电影很好看。" * 5000 + "字" * 25_000
-    parts = list(asian_languages.parts(text))
+    parts = list(find_tokens(Tokenization(language="zh")).split(text))  # type: ignore[attr-defined]
     assert "".join(parts) == text
     assert max(map(len, parts)) <= asian_languages._MAX_PART
     assert all(part.endswith("。") for part in parts[:3])

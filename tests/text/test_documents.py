@@ -12,8 +12,7 @@ from fpdf import FPDF
 from full_helpers import full_after
 
 from dplda.base.errors import InputError
-from dplda.text import documents as document_text
-from dplda.text import documents as document_worker
+from dplda.text import documents
 from dplda.text.formats import default_name, open_source
 from dplda.text.records import Defect, ReadOptions, TextRecord
 
@@ -102,7 +101,7 @@ def read(path: Path, **options: str) -> list[str | Defect]:
 
 
 def text_of(name: str, content: bytes) -> str | Defect:
-    return document_text.document_text(Path(name), content, None)
+    return documents.document_text(Path(name), content, None)
 
 
 def words(text: str | Defect) -> list[str]:
@@ -188,7 +187,7 @@ def test_the_declared_encoding_applies_to_pages(tmp_path: Path) -> None:
 
 
 def test_ligatures_of_a_pdf_are_letters() -> None:
-    assert document_text._LIGATURES.sub("", "o\ufb03ce") == "oce"
+    assert documents._LIGATURES.sub("", "o\ufb03ce") == "oce"
     assert "planets" in str(text_of("x.pdf", pdf("planets")))
 
 
@@ -285,8 +284,8 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
     folder = folder_of(tmp_path, files)
     with pytest.MonkeyPatch.context() as patch:
         start = f"import sys; sys.path[:] = [{str(tmp_path)!r}, *{{path!r}}]; import attacked; "
-        patch.setattr(document_worker, "_START", start + "attacked.documents.serve()")
-        patch.setattr(document_worker, "_MAX_SERVERS", 1)
+        patch.setattr(documents, "_START", start + "attacked.documents.serve()")
+        patch.setattr(documents, "_MAX_SERVERS", 1)
         first, attacked, last = read(folder)
     assert (first, last) == ("planets", "stars")
     assert isinstance(attacked, Defect)
@@ -297,7 +296,7 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
 
 
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
-    server = document_worker._Server()
+    server = documents._Server()
     (tmp_path / "a.html").write_text("planets")
     try:
         assert server.extract(tmp_path / "a.html", None) == "planets"
@@ -311,9 +310,9 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
 def test_no_process_is_left_when_reading_stops(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {f"{n}.html": b"planets" for n in range(30)})
     processes = []
-    start = document_worker._start
+    start = documents._start
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document_worker, "_start", lambda: processes.append(start()) or processes[-1])
+        patch.setattr(documents, "_start", lambda: processes.append(start()) or processes[-1])
         records = open_source(folder, ReadOptions()).records()
         next(iter(records))
         records.close()
@@ -332,7 +331,7 @@ def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
 def test_a_missing_library_is_named_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
-    monkeypatch.setattr(document_text, "find_spec", lambda wanted: None if wanted == library else object())
+    monkeypatch.setattr(documents, "find_spec", lambda wanted: None if wanted == library else object())
     folder = folder_of(tmp_path, {name: GOOD[name], "e.html": GOOD["e.html"]})
     with pytest.raises(InputError, match=rf"needs the library {library}.*pip install 'dplda\[documents\]'"):
         open_source(folder, ReadOptions())
@@ -341,7 +340,7 @@ def test_a_missing_library_is_named_before_anything_is_read(
 def test_missing_libraries_and_files_without_a_reader_are_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_text, "find_spec", lambda wanted: None)
+    monkeypatch.setattr(documents, "find_spec", lambda wanted: None)
     folder = folder_of(tmp_path, {"a.docx": b"", "b.odt": b"", "d.pdf": b"", "e.html": b"", "Foto.jpg": b""})
     libraries = r"Reading \.docx, \.odt, \.pdf files needs the libraries defusedxml, pypdf, which are not installed\."
     with pytest.raises(

@@ -51,23 +51,12 @@ def test_a_file_too_long_contributes_nothing(folder: Path, monkeypatch: pytest.M
     assert next(iter(source_of(folder).records())) is Defect.TOO_LONG
 
 
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / ".hidden").write_text("no")
-    with pytest.raises(InputError, match="holds no files"):
-        list_files(tmp_path)
-
-
 def test_a_pattern_chooses_files_by_their_names_or_places(folder: Path) -> None:
     assert [path.name for path in list_files(folder, "*.txt")] == ["a.txt"]
     assert [path.name for path in list_files(folder, "deep/*")] == ["a.txt"]
     assert [path.name for path in list_files(folder, "[ab]*")] == ["b", "a.txt"]
     with pytest.raises(InputError, match=r"None of the 2 files in .* matches pattern '\*.csv'"):
         list_files(folder, "*.csv")
-
-
-def test_a_folder_has_no_columns(folder: Path) -> None:
-    with pytest.raises(InputError, match="no columns"):
-        source_of(folder, unit_field="author")
 
 
 def test_what_windows_and_office_leave_in_folders_is_not_read(tmp_path: Path) -> None:

@@ -20,9 +20,6 @@ from dplda.text.records import ReadOptions, TextRecord, TextSource
         ("a.parquet", "parquet"),
         ("docword.kos.txt.gz", "uci"),
         ("a.mtx.gz", "mtx"),
-        ("a.ldac", "lda-c"),
-        ("a.svmlight", "svmlight"),
-        ("a.mallet", "mallet"),
         ("a.npz", "npz"),
     ],
 )

@@ -10,7 +10,6 @@ from dplda.base.errors import InputError
 from dplda.cli.options import public_words
 from dplda.runs.corpus import Corpus, read_corpus
 from dplda.text import wordlists
-from dplda.text import wordlists as name_lists
 from dplda.text.reading_options import ListName
 
 # The list on which the rule was measured: names that must not stand in topics, and names that are also words. `LOST`
@@ -94,9 +93,9 @@ def test_what_there_is_no_list_for_is_refused_in_one_line(monkeypatch: pytest.Mo
     with pytest.raises(InputError, match=r"nowhere\.txt does not exist"):
         texts("de", stopwords="nowhere.txt")
     for package in ("faker", "mimesis", "spacy_lookups_data", "wordfreq"):
-        name_lists.names_of.cache_clear()
+        wordlists.names_of.cache_clear()
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
             with pytest.raises(InputError, match=r"pip install 'dplda\[wordlists\]'"):
                 wordlists.names("en")
-    name_lists.names_of.cache_clear()
+    wordlists.names_of.cache_clear()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.runs.corpus import Corpus, read_corpus
-from dplda.text import tokenizers as module
+from dplda.text import tokenizers
 from dplda.text.counting import WordCounter
 from dplda.text.reading_options import TOKENIZERS, Tokenization
 from dplda.text.tokenizers import PhraseTokens, find_tokens, phrases
@@ -34,8 +34,8 @@ def test_phrases_of_a_run() -> None:
 
 @pytest.mark.parametrize("n_words", [1, 9, 10, 11, 25, 100])
 def test_a_long_run_is_cut_and_a_document_of_too_many_phrases_fails_alone(monkeypatch, n_words: int) -> None:
-    monkeypatch.setattr(module, "_LONGEST_RUN", 10)
-    monkeypatch.setattr(module, "_MOST_PIECES", 50)
+    monkeypatch.setattr(tokenizers, "_LONGEST_RUN", 10)
+    monkeypatch.setattr(tokenizers, "_MOST_PIECES", 50)
     by = find_tokens(Tokenization(tokenizer="fast", ngrams=2))
     assert WordCounter(by).count(["tea\n\n" * 60]).failed == [0], "however short the paragraphs"
     counts = WordCounter(by).count(["tea cup", "tea " * n_words, "cup tea"])
@@ -91,7 +91,7 @@ def test_the_words_are_those_without_phrases(tokenizer: str, text: str) -> None:
 def test_earlier_documents_change_no_phrase(tokenizer: str, text: str, earlier: list[str]) -> None:
     alone = words_of(text, tokenizer, ngrams=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_REMEMBERED", 2)
+        patch.setattr(tokenizers, "_REMEMBERED", 2)
         counts = WordCounter(TOKENS[tokenizer]).count([*earlier, text])
     first, last = counts.indptr[-2], counts.indptr[-1]
     entries = zip(counts.indices[first:last], counts.counts[first:last], strict=True)
@@ -99,7 +99,7 @@ def test_earlier_documents_change_no_phrase(tokenizer: str, text: str, earlier: 
 
 
 def test_the_cache_is_bounded_and_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_REMEMBERED", 3)
+    monkeypatch.setattr(tokenizers, "_REMEMBERED", 3)
     by = find_tokens(Tokenization(tokenizer="fast", ngrams=2))
     assert isinstance(by, PhraseTokens)
     by.pieces("one two three four five six seven " + "x" * 500)

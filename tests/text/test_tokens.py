@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy.strings import hash_string
 
 from dplda.base.errors import InputError
-from dplda.text import tokenizers as tokens
+from dplda.text import tokenizers
 from dplda.text.tokenizers import _MAX_PIECE, SpacyTokens
 
 TOKENS = SpacyTokens("en")
@@ -79,19 +79,19 @@ def test_everyday_text_gives_spacys_own_words() -> None:
 
 
 def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_FOUND_TOKENS", 3)
+    monkeypatch.setattr(tokenizers, "_FOUND_TOKENS", 3)
     forgetful = SpacyTokens("en")
-    first = tokens._analyser("en")
+    first = tokenizers._analyser("en")
     for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
         assert words_of(text, forgetful) == words_of(text)
-    assert tokens._analyser("en") is not first
+    assert tokenizers._analyser("en") is not first
 
 
 def test_no_document_can_stand_in_for_a_word_of_another() -> None:
     forged = "ohtnyvqqHrEEcabK"  # constructed to have the same hash in spaCy
     assert hash_string(forged) == hash_string("movie")
     for first, second in ((forged, "movie"), ("movie", forged)):
-        tokens._here.made.clear()
+        tokenizers._here.made.clear()
         fresh = SpacyTokens("en")
         assert words_of(first, fresh) == {first.lower(): 1}
         assert words_of(f"a {second}, ({second})", fresh) == {second.lower(): 2}
@@ -108,8 +108,8 @@ def test_no_document_can_stand_in_for_a_word_of_another() -> None:
 )
 def test_a_tokenizer_of_few_rules_cuts_a_piece_as_one_of_all_rules(language: str, text: list[str]) -> None:
     piece = "".join(text)
-    whole = tokens._tokenizer(language)
-    few = tokens._with_own_vocabulary(whole, language, piece)
+    whole = tokenizers._tokenizer(language)
+    few = tokenizers._with_own_vocabulary(whole, language, piece)
     assert [token.text for token in few(piece)] == [token.text for token in whole(piece)]
 
 
@@ -117,9 +117,9 @@ def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "\u6211\u7231 " * 20_000 + "\u6211" * 15_000
-    parts = tokens._PART.findall(text)
+    parts = tokenizers._PART.findall(text)
     assert "".join(parts) == text
-    assert max(map(len, parts)) <= tokens._MAX_PART
+    assert max(map(len, parts)) <= tokenizers._MAX_PART
     assert all(part.endswith(" ") for part in parts[:5])
     taken = SpacyTokens("zh")
     asked: list[str] = []
@@ -130,10 +130,10 @@ def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
 def test_everyday_text_is_never_read_twice() -> None:
     for language in ("en", "de", "fr", "zh"):
         fresh = SpacyTokens(language)
-        before = tokens._analyser(language)
+        before = tokenizers._analyser(language)
         text = "Mr. O'Neill's \u6211\u7231 it's  (10km)\n\tdon't\u00a0e.g. L'\u00e9t\u00e9 :-) http://a.b/c?d=e"
         words_of(text, fresh)
-        assert tokens._analyser(language) is before
+        assert tokenizers._analyser(language) is before
 
 
 def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
@@ -159,8 +159,8 @@ def test_other_languages_have_their_own_rules() -> None:
 def test_a_language_that_joins_across_space_is_taken_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     chinese = SpacyTokens("zh")
     assert words_of("电影 好看", chinese) == {"电": 1, "影": 1}  # spaCy's own: characters, less the stop words
-    finding = tokens._Analyser(WHOLE.tokenizer)  # finds words; spaCy's own need other packages
-    monkeypatch.setitem(tokens._here.made, "zh", finding)
+    finding = tokenizers._Analyser(WHOLE.tokenizer)  # finds words; spaCy's own need other packages
+    monkeypatch.setitem(tokenizers._here.made, "zh", finding)
     chinese._word = TOKENS._word
     assert chinese.pieces("A film, don't; film") == ["film", "film"]
     assert words_of("A film, don't; film", chinese) == {"film": 2}

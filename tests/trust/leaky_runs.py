@@ -26,8 +26,8 @@ from canaries import SECRET, write_corpora
 import dplda.cli.fit_command
 import dplda.report
 import dplda.runs.run
-import dplda.text.pool
-import dplda.text.text_lines
+import dplda.text.counting
+import dplda.text.json_lines
 from dplda.budget import Ledger, Reservation
 from dplda.cli.main import main
 from dplda.model import EXPORTERS, TopicModel
@@ -40,7 +40,7 @@ from dplda.text.counting import WordCounter
 from dplda.text.tokenizers import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    (dplda.text.text_lines, "_parse_line"),
+    (dplda.text.json_lines, "_parse"),
     (Ledger, "reserve"),
     (SpacyTokens, "words"),
     (WordCounter, "count"),
@@ -162,8 +162,8 @@ def _limiting(size: int) -> Callable[[], None]:
 
 def _small_chunks() -> None:
     """Count words in processes of their own, one of which dies over a document."""
-    dplda.text.pool._CHUNK_DOCUMENTS = 40
-    dplda.text.pool._count_here = _dying  # type: ignore[assignment]
+    dplda.text.counting._CHUNK_DOCUMENTS = 40
+    dplda.text.counting._count_here = _dying  # type: ignore[assignment]
 
 
 def _dying(texts: list[str]) -> None:

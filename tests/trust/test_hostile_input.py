@@ -27,7 +27,6 @@ from dplda.model import TopicModel, load
 from dplda.model.exporters import csv_text
 from dplda.model.topic_model import _ARRAY_FILE, TEXT_FILE
 from dplda.private.store.count_store import shard_name
-from dplda.text.counted_files import _chunked, _WordNames
 
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
@@ -74,12 +73,11 @@ def test_a_line_that_never_ends_is_one_document_that_contributes_nothing(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["c.jsonl", "c.csv", "c.mallet", "c.ldac", "c.svmlight", "c.mtx", "docword.c.txt"])
+@pytest.mark.parametrize("name", ["c.jsonl", "c.csv", "c.mtx", "docword.c.txt"])
 def test_a_gigabyte_in_one_line_takes_bounded_memory(tmp_path: Path, name: str) -> None:
     place = tmp_path / name
-    heads = {".csv": b"id,text\n1,apple banana cherry\n", ".ldac": b"1 0:3\n", ".svmlight": b"1 1:3\n"}
+    heads = {".csv": b"id,text\n1,apple banana cherry\n", ".jsonl": lines(GOOD[:1])}
     heads |= {".mtx": b"%%MatrixMarket matrix coordinate integer general\n3 3 3\n1 1 3\n", ".txt": b"3\n3\n3\n1 1 3\n"}
-    heads |= {".mallet": b"1 x apple banana cherry\n", ".jsonl": lines(GOOD[:1])}
     (tmp_path / "vocab.c.txt").write_text("a\nb\nc\n")
     place.write_bytes(heads[place.suffix])
     os.truncate(place, 2**30)  # a hole: a gigabyte of NUL bytes that takes no room
@@ -140,12 +138,6 @@ def test_counts_and_tables_that_unpack_to_far_more_than_their_size_are_refused(
     (tmp_path / name).write_bytes(gzip.compress(head + b"1 1 1\n" * 2**22))
     with pytest.raises(InputError, match="unpacks to more than 256 times its size"):
         dplda.read_corpus(tmp_path / name, text_field=None if head else "text", cache=tmp_path).open()
-
-
-def test_long_lines_of_pairs_are_counted_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dplda.text.counted_files._CHUNK_ENTRIES", 10)
-    documents = ((ordinal, [(word, 1) for word in range(6)]) for ordinal in range(7))
-    assert [len(chunk.ids) for chunk in _chunked(documents, _WordNames(None, first=0))] == [2, 2, 2, 1]
 
 
 def npz(path: Path, **arrays: Any) -> Path:

@@ -396,7 +396,7 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
         if isinstance(source, CountSource):
             chunks = source.chunks(writer.n_read)
         else:
-            from dplda.text.pool import count_words  # only for raw text, because spaCy takes a second to load
+            from dplda.text.counting import count_words  # only for raw text, because spaCy takes a second to load
 
             slow = {"processes": 1, "most": _SLOW_CHUNK} if source.slow else {}  # other processes extract their text
             chunks = count_words(source.records(writer.n_read), tokenization, **slow)
@@ -460,6 +460,6 @@ def _rules() -> dict[str, str]:
 def check_tokenization(tokenization: Tokenization) -> None:
     """Raise `InputError` if the tokenizer is not available for the language."""
     if tokenization != Tokenization(tokenizer=tokenization.tokenizer):
-        from dplda.text.pool import find_tokens  # see `_fill`
+        from dplda.text.counting import find_tokens  # see `_fill`
 
         find_tokens(tokenization)

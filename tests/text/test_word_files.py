@@ -1,10 +1,12 @@
+from __future__ import annotations
+
 import gzip
 from pathlib import Path
 
 import pytest
 
 from dplda.base.errors import InputError
-from dplda.text.word_files import find_word_list, read_word_list
+from dplda.text.word_files import find_vocabulary, read_word_list
 
 
 def test_words_are_read_one_a_line(tmp_path: Path) -> None:
@@ -29,15 +31,15 @@ def test_a_list_without_words_is_refused(tmp_path: Path) -> None:
         ("docword.x.txt.gz", "vocab.x.txt.gz"),
         ("c.mtx", "c.mtx.vocab"),
         ("c.mtx.gz", "c.mtx.vocab"),
-        ("c.ldac", "c.vocab"),
+        ("c.mm", "c.vocab"),
         ("c.npz", "c.vocab.txt"),
         ("c.npz", "vocab.txt"),
     ],
 )
 def test_the_vocabulary_is_found_where_other_tools_put_it(tmp_path: Path, file: str, vocabulary: str) -> None:
-    assert find_word_list(tmp_path / file) is None
+    assert find_vocabulary(tmp_path / file) is None
     words = b"a\nb\n"
     (tmp_path / vocabulary).write_bytes(gzip.compress(words) if vocabulary.endswith(".gz") else words)
-    found = find_word_list(tmp_path / file)
+    found = find_vocabulary(tmp_path / file)
     assert found == tmp_path / vocabulary
     assert read_word_list(found) == ["a", "b"]

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,10 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from text_helpers import counts_of
 
 from dplda.base.errors import InputError
-from dplda.text import counted_files as triples
+from dplda.text import counted_files
 from dplda.text.counted_files import _parse_block, _parse_line
 
 VOCAB = "apple\nbanana\ncherry\n"
@@ -49,13 +52,13 @@ def test_fast_and_line_by_line_parsing_agree(lines: list[str]) -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 2**31)] * 3), min_size=1))
 def test_regular_blocks_take_the_fast_path(rows: list[tuple[int, int, int]]) -> None:
     block = "".join(f"{a} {b} {c}\n" for a, b, c in rows).encode()
-    fast = triples._parse_regular(block)
+    fast = counted_files._parse_regular(block)
     assert fast is not None
     assert fast.tolist() == [[float(number) for number in row] for row in rows]
 
 
 def test_blocks_end_at_line_ends(read_counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triples, "_BLOCK_BYTES", 7)
+    monkeypatch.setattr(counted_files, "_BLOCK_BYTES", 7)
     body = "9\n3\n9\n" + "".join(f"{document} 1 {document}\n" for document in range(1, 10))
     found = read_counts(docword__x__txt=body, vocab__x__txt=VOCAB)
     assert found == {str(document): {"apple": document} for document in range(1, 10)}
@@ -95,3 +98,36 @@ def test_uci_needs_its_header_and_its_vocabulary(read_counts: Any, tmp_path: Pat
         read_counts(docword__x__txt="1\n4\n0\n", vocab__x__txt=VOCAB)
     with pytest.raises(InputError, match="does not begin with UCI's three lines"):
         read_counts(docword__x__txt="one\n", vocab__x__txt=VOCAB)
+
+
+def save(tmp_path: Path, matrix: np.ndarray, words: str = "a\nb\nc\n") -> Path:
+    scipy.sparse.save_npz(tmp_path / "x.npz", scipy.sparse.csr_matrix(matrix))
+    (tmp_path / "x.vocab.txt").write_text(words)
+    return tmp_path / "x.npz"
+
+
+def test_rows_are_documents(tmp_path: Path) -> None:
+    assert counts_of(save(tmp_path, np.array([[1, 0, 2], [0, 0, 0]]))) == {"0": {"a": 1, "c": 2}, "1": {}}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1.0, 0.5, 2.0**31])
+def test_a_row_with_a_bad_count_contributes_nothing_and_stops_nothing(tmp_path: Path, bad: float) -> None:
+    assert counts_of(save(tmp_path, np.array([[1, 0, 2], [1, bad, 0], [0, 3, 0]]))) == {
+        "0": {"a": 1, "c": 2},
+        "2": {"b": 3},
+    }
+
+
+def test_shape_and_vocabulary_must_agree(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has 3 columns but .* lists 2 words"):
+        counts_of(save(tmp_path, np.eye(3), "a\nb\n"))
+
+
+def test_a_file_that_is_no_sparse_matrix_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, np.eye(3))
+    path.write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match="not a matrix saved by"):
+        counts_of(path)
+    np.savez(path, other=np.eye(2))
+    with pytest.raises(InputError, match="not a matrix saved by"):
+        counts_of(path)
