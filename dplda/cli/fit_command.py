@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dplda.base.config import CALIBRATIONS, DEVICES, PLACEMENTS
+from dplda.base.config import DEVICES
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress
 from dplda.cli.check_command import add_price, consulted_ledger
@@ -46,6 +46,7 @@ from dplda.cli.options import (
     vocabulary_option,
 )
 from dplda.cli.topics_command import show_topics, topics_json
+from dplda.learning.placements.registry import CALIBRATIONS, DEFAULT, PLACEMENTS
 from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.text.word_files import read_seed_words
 
@@ -327,7 +328,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    listed = (model.parameters.get("vocabulary"), model.parameters.get("placement")) == ("public", PLACEMENTS[0])
+    listed = (model.parameters.get("vocabulary"), model.parameters.get("placement")) == ("public", DEFAULT)
     kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
     say(f"{len(model.vocabulary)} words{kept}.{_left_out(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

@@ -7,18 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dplda.base.config import (
-    ADJACENCIES,
-    CALIBRATIONS,
-    NO_NOISE,
-    PLACEMENTS,
-    SOUND,
-    ExecutionSettings,
-    PrivacySettings,
-    check_choice,
-    check_ranges,
-)
+from dplda.base.config import ADJACENCIES, ExecutionSettings, PrivacySettings, check_choice, check_ranges
 from dplda.base.errors import InputError
+from dplda.learning.placements import registry
 
 if TYPE_CHECKING:
     from dplda.model.prior_topics import PriorTopics
@@ -58,22 +49,22 @@ class ModelSettings:
 
     topics: int | Literal["auto"] = 20
     alpha0: float = 1.0
-    placement: str = PLACEMENTS[0]
-    calibration: str = SOUND
+    placement: str = registry.DEFAULT
+    calibration: str = registry.SOUND
     split: Mapping[str, float] | None = None
     seed_words: Mapping[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self, topics="auto")
-        check_choice("placement", self.placement, PLACEMENTS)
-        check_choice("calibration", self.calibration, CALIBRATIONS)
+        check_choice("placement", self.placement, registry.PLACEMENTS)
+        check_choice("calibration", self.calibration, registry.CALIBRATIONS)
         if self.split is not None:
             _check_split(self.split)
         if self.seed_words is not None:
             self._check_seed_words(self.seed_words)
 
     def _check_seed_words(self, seed_words: Mapping[str, tuple[str, ...]]) -> None:
-        if self.placement not in (PLACEMENTS[0], NO_NOISE):
+        if not registry.find(self.placement).takes_seed_words:
             raise InputError(f"seed words are for the default placement, not for {self.placement}. Leave one out.")
         if self.topics == "auto" or int(self.topics) < len(seed_words):
             raise InputError(
@@ -85,6 +76,11 @@ class ModelSettings:
             raise InputError("seed words must be a name and at least one word for each topic.")
         if twice := sorted({word for word in listed if listed.count(word) > 1}):
             raise InputError(f"the seed word {twice[0]!r} is listed twice. Give each word to one topic, once.")
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether the placement adds no noise at all."""
+        return registry.find(self.placement).noiseless
 
     @property
     def guiding_words(self) -> tuple[str, ...]:
@@ -134,8 +130,10 @@ class FitSettings:
                 f"topics must not exceed the number of words, got topics={topics} with "
                 f"max_vocabulary={self.vocabulary.max_vocabulary}. Ask for fewer topics or more words."
             )
-        if self.execution.engine == "dask" and self.model.placement == "config4":
-            raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
+        if self.execution.engine == "dask" and not registry.find(self.model.placement).runs_on_cluster:
+            raise InputError(
+                f"{self.model.placement} needs the exact moments of all documents in one place: use --engine local."
+            )
         if (self.series is None) != (self.batch is None):
             raise InputError("a batch belongs to a series, and a series has batches: give both names, or neither.")
         if self.series is not None and self.privacy.adjacency != ADJACENCIES[0]:
@@ -151,9 +149,9 @@ class FitSettings:
     def check_prior_possible(self) -> None:
         """Raise `InputError` if these settings allow no prior.
 
-        A prior needs the default placement or ``none``, a number of topics, and, unless it continues a series, the CPU.
+        A prior needs a placement that learns from one, a number of topics, and, unless it continues a series, the CPU.
         """
-        if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
+        if registry.find(self.model.placement).learn_from_prior is None:
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
         if self.model.topics == "auto":
             raise InputError("a fit with a prior needs a number of topics, such as --topics 12.")

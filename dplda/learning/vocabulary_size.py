@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
 from dplda.learning.settings import DEFAULTS, FitSettings
@@ -87,7 +86,7 @@ def most_words(documents: float, settings: FitSettings) -> int:
 
 
 def most_paired_words(documents: float, settings: FitSettings) -> int:
-    """The number of words whose pairs stand out from the noise of `placements.from_pairs`.
+    """The number of words whose pairs stand out from the noise of `default.learn_from_pairs`.
 
     The number of noisy pairs grows with the square of the number of words, and hardly with the number of topics. The
     result is therefore proportional to documents * mu alone (docs/design-log.md).
@@ -114,9 +113,9 @@ def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> fl
 def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
     """The most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
 
-    `most` is, for instance, the result of `most_words`. The placement ``none`` keeps all words.
+    `most` is, for instance, the result of `most_words`. A placement without noise keeps all words.
     """
-    if settings.model.placement == NO_NOISE:
+    if settings.model.noiseless:
         return words
     guiding = set(settings.model.guiding_words)
     always = [index for index, word in enumerate(words.words) if word in guiding]

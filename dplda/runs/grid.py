@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from dplda.base.config import CALIBRATIONS, MINIMUM_LENGTH, NO_NOISE, PLACEMENTS, PUBLISHED, RANGES, Range, check_choice
+from dplda.base.config import MINIMUM_LENGTH, RANGES, Range, check_choice
 from dplda.base.distributions import on_words
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.base.progress import NoProgress, Progress
@@ -39,6 +39,7 @@ from dplda.learning.coherence import CompletedHalves, c_v
 from dplda.learning.placements import published as error_bounds
 from dplda.learning.placements import registry
 from dplda.learning.placements.published import Quantities
+from dplda.learning.placements.registry import CALIBRATIONS, NO_NOISE, PLACEMENTS, PUBLISHED
 from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TopicModel
 from dplda.private.exact_gate import ExactGate

@@ -21,13 +21,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE, ExecutionSettings, PrivacySettings
+from dplda.base.config import ExecutionSettings, PrivacySettings
 from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget import Ledger, Quote
 from dplda.budget.accountant import calibrate, exact_events
 from dplda.budget.events import Event
-from dplda.learning.placements import prior_start, registry
-from dplda.learning.placements.prior_start import explains
+from dplda.learning.placements import registry
+from dplda.learning.placements.default import PRIOR_STATISTICS, explains
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_topics
 from dplda.model.prior_topics import PriorTopics
@@ -142,7 +143,7 @@ class RunWords:
 
     @property
     def from_prior(self) -> bool:
-        """Whether the run has a prior that explains the documents (the test `prior_start.explains`)."""
+        """Whether the run has a prior that explains the documents (the test `default.explains`)."""
         return bool(self.facts.get("prior_used", False))
 
 
@@ -332,7 +333,7 @@ class Request:
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """The statistics that the run may release."""
-        return self.placement.statistics + (() if self.settings.prior is None else prior_start.STATISTICS)
+        return self.placement.statistics + (() if self.settings.prior is None else PRIOR_STATISTICS)
 
     @property
     def model_bytes(self) -> int:

@@ -21,8 +21,14 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
-from dplda.learning.placements.default import noisy_counts, proportions, word_power
-from dplda.learning.placements.stages import SIZE_SHARE, StageReleaser, word_shares
+from dplda.learning.placements.stages import (
+    SIZE_SHARE,
+    StageReleaser,
+    noisy_counts,
+    proportions,
+    word_power,
+    word_shares,
+)
 from dplda.learning.recovery import Learned
 from dplda.learning.refinement import cosines, estimated_topics, guide, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings

@@ -1,12 +1,4 @@
-"""The noise that the paper (DeCarolis et al. 2020) prints in appendices A, G and H; it is not proven private.
-
-The formulas are the paper's, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails. Where
-two printed formulas disagree, or one cannot be evaluated, the authors' code decides. The code's second moment is alpha0
-(alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1))
-times the paper's. Its floors are converted to the paper's units here.
-
-
-Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints. It is not proven private.
+"""Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints; it is not proven private.
 
 It is for comparison only.
 
@@ -31,20 +23,22 @@ The paper leaves details open. They are read as follows; each item says where it
 * Topics are projected on the simplex without being scaled to sum to 1 first, as in the code.
 * In configuration 4 no noise is printed for alpha, so all topics get the same prevalence.
 
-Error bounds of DeCarolis et al. 2020 for a topic (Theorems 10, 12, 14, 16; appendix H), from public numbers.
+The formulas of the noise (appendices A, G and H) are the paper's, even where they are wrong: docs/privacy.md,
+section 1, lists where each proof fails. Where two printed formulas disagree, or one cannot be evaluated, the authors'
+code decides. The code's second moment is alpha0 (alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are
+(alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1)) times the paper's. Its floors are converted to the paper's units here.
 
-The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
-module evaluates those terms with the noise of `published_noise`, so that a bound and a run with the published
-calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
-without noise. Two distributions are at most sqrt(2) apart, so a larger bound is vacuous. The bounds apply the
-corrections to the paper listed in docs/privacy.md, section 1.
+`bound` evaluates the paper's bounds on the error of a topic (Theorems 10, 12, 14, 16; appendix H) from public numbers,
+for the same noise. The proofs state them in terms of norms of the noise, (124) to (141), before they hide constants in
+an O(). They bound ||mu_i - mu_i^DP||_2 around the topics learned without noise. Two distributions are at most sqrt(2)
+apart, so a larger bound is vacuous. The corrections listed in docs/privacy.md, section 1, are applied.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -55,6 +49,8 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import EigenPairs
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.recovery import (
     Learned,
     Whitening,
@@ -69,12 +65,135 @@ from dplda.learning.settings import FitSettings
 from dplda.learning.synthetic import synthetic
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
+from dplda.private.statistics.first_moment import FIRST_MOMENT
 from dplda.private.statistics.lda_moments import coefficients, unpack, unpack_offsets
+from dplda.private.statistics.second_moment import SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
 _FLOOR = 0.1  # noisy eigenvalues and gaps are raised to at least this, in the units of the authors' code
 # Number of noisy bounds on local quantities that an edge needs; they and its Gaussian noise share its budget evenly.
 _NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}
+_LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
+
+
+def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    """One share for each exact release; the weights have no meaning.
+
+    Raises `InputError` for settings that the paper's configurations do not support.
+    """
+    _budgets(settings)
+    words = Share(Stage.FREQUENCY, 1.0) if public_vocabulary else Share(Stage.VOCABULARY, 1.0, selects_words=True)
+    return words, *(Share(stage, 1.0) for stage in (Stage.SIZE, Stage.MEAN, Stage.MOMENT, Stage.TENSOR))
+
+
+def _budgets(settings: FitSettings) -> dict[str, tuple[float, float]]:
+    """(epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
+    if settings.model.topics == "auto":
+        raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
+    privacy, model = settings.privacy, settings.model
+    return edge_budgets(model.placement, privacy.epsilon, privacy.delta, model.split)
+
+
+@one_blas_thread()
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size and the vocabulary; `rng` draws the noise as well as starting points.
+
+    Raises `InputError` for settings that the paper's configurations do not support.
+    """
+    budgets, drawn = _budgets(settings), dict[str, EdgeNoise]()
+
+    def noise(edge: str, quantities: Quantities, *shape: int) -> np.ndarray:
+        """Independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
+        drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=rng.laplace)
+        return np.asarray(rng.normal(0.0, drawn[edge].std, shape))
+
+    k, d, alpha0, ones = int(settings.model.topics), len(words.words), settings.model.alpha0, np.ones(len(words.words))
+    mean = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf)
+    m, documents = mean.mean[:, 0], round(mean.mass)  # the documents that are eligible by the words in use
+    E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
+    M2 = corrected_second_moment(E2, m, alpha0)
+
+    whitening = exact = _whitening(M2, k)
+    quantities = _quantities(documents, d, alpha0, exact)
+    if "e4" in budgets:
+        whitening = _whitening(M2 + _symmetric_matrix(noise("e4", quantities, d, d)), k)
+    W = whitening.W
+    E3 = unpack(gate.release(Stage.TENSOR, statistics.third_moment(W), math.inf).mean[0], k)
+    T = corrected_third_moment(E3, W.T @ E2 @ W, W.T @ m, alpha0)
+    if "e3" in budgets:
+        T = T + _contracted_noise(noise("e3", quantities, k, k, k), W)
+    if "e6" in budgets:
+        T = T + math.sqrt(6) * _symmetric_part(noise("e6", quantities, k, k, k))
+
+    pairs = eigenpairs(T, rng)
+    quantities = _quantities(documents, d, alpha0, exact, pairs.values)
+    if "e7" in budgets:
+        E7 = noise("e7", quantities, k + 1, k)
+        pairs = EigenPairs(pairs.values + E7[0], pairs.vectors + E7[1:])
+    vectors = pairs.vectors
+    if "e8" in budgets:
+        unwhitening = _whitening(M2 + _symmetric_matrix(noise("e8", quantities, d, d)), k)
+        vectors, whitening = _rotation(unwhitening, whitening) @ vectors, unwhitening
+    topics = whitening.unwhiten(pairs.values, vectors, alpha0)
+    weights = prevalence(pairs.values, alpha0)
+    if "e9" in budgets:
+        topics, weights = topics + noise("e9", quantities, d, k), np.full(k, 1 / k)
+    facts = {"published": {edge: asdict(each) for edge, each in drawn.items()}}
+    return by_prevalence(project_to_simplex(topics), weights, documents, facts)
+
+
+def _whitening(M2: np.ndarray, k: int) -> Whitening:
+    """Whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
+    d = len(M2)
+    values, vectors = scipy.linalg.eigh((M2 + M2.T) / 2, subset_by_index=(d - k, d - 1))
+    floor = max(_LEAST_EIGENVALUE * values[-1], 1e-12)
+    return Whitening(vectors[:, ::-1], np.maximum(values[::-1], floor))
+
+
+def _quantities(
+    documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
+) -> Quantities:
+    """Exact quantities of the data; without the tensor's eigenvalues `values` (k,), its quantities are zero."""
+    falling = -np.sort(-values) if values is not None else np.zeros(1)
+    return Quantities(
+        documents=max(documents, 3.0),
+        words=d,
+        topics=len(exact.values),
+        alpha0=alpha0,
+        sigma_1=float(exact.values[0]),
+        sigma_k=float(exact.values[-1]),
+        tensor_1=float(falling[0]),
+        gamma_s=float(-np.diff(falling, append=0.0).max()) / 4,
+    )
+
+
+def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
+    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to the whitening matrix."""
+    columns = unwhitening.basis * np.sqrt(unwhitening.values)
+    return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
+
+
+def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
+    """A symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
+    return np.asarray((Z + Z.T) / math.sqrt(2))
+
+
+def _symmetric_part(Z: np.ndarray) -> np.ndarray:
+    """The symmetric part of Z (k, k, k): isotropic among symmetric tensors if Z has independent normal entries."""
+    Z = (Z + Z.transpose(1, 0, 2)) / 2
+    return np.asarray((Z + Z.transpose(0, 2, 1) + Z.transpose(2, 1, 0)) / 3)
+
+
+def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Noise with the law of E(W, W, W), E the symmetric part of (d, d, d) independent entries like Z's (k, k, k).
+
+    With L'L = W'W it is g(L, L, L), g the symmetric part of Z (T3 of docs/privacy.md), so nothing has size d^3.
+    """
+    L = np.linalg.qr(W, mode="r")
+    return np.asarray(np.einsum("xyz,xa,yb,zc->abc", _symmetric_part(Z), L, L, L, optimize=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,150 +365,6 @@ def edge_noise(
     return EdgeNoise(epsilon=epsilon, delta=delta, sensitivity=sensitivity, std=std)
 
 
-_LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
-
-REASON = {
-    "config1": "the sensitivity printed for M3 counts one of its three terms B (Theorem 4, equation 96) and the "
-    "Gaussian rule lacks a factor sqrt(2) (Proposition 22)",
-    "config2": "the sensitivity printed for the whitened tensor cubes a difference that enters once and takes the "
-    "whitening for unique (Theorem 5, equation 110)",
-    "config3": "the sensitivity printed for the decomposition is a convergence theorem read as a stability bound "
-    "(Theorem 6), at local gaps that one document can move without bound (Lemma 9)",
-    "config4": "the sensitivity printed for the topics rests on Theorems 5 and 6, which fail, and releases k topics at "
-    "the price of one (Theorem 7, H.4)",
-}
-
-
-def shares(public_vocabulary: bool, settings: FitSettings) -> tuple[Share, ...]:
-    """One share for each exact release; the weights have no meaning.
-
-    Raises `InputError` for settings that the paper's configurations do not support.
-    """
-    _budgets(settings)
-    words = Share(Stage.FREQUENCY, 1.0) if public_vocabulary else Share(Stage.VOCABULARY, 1.0, selects_words=True)
-    return words, *(Share(stage, 1.0) for stage in (Stage.SIZE, Stage.MEAN, Stage.MOMENT, Stage.TENSOR))
-
-
-def _budgets(settings: FitSettings) -> dict[str, tuple[float, float]]:
-    """(epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
-    if settings.model.topics == "auto":
-        raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
-    privacy, model = settings.privacy, settings.model
-    return edge_budgets(model.placement, privacy.epsilon, privacy.delta, model.split)
-
-
-@dataclass
-class _Noise:
-    """Draws the noise of the edges of one run, and records its parameters."""
-
-    budgets: Mapping[str, tuple[float, float]]
-    rng: np.random.Generator
-    drawn: dict[str, EdgeNoise] = field(default_factory=dict)
-
-    def __contains__(self, edge: str) -> bool:
-        return edge in self.budgets
-
-    def draw(self, edge: str, quantities: Quantities, *shape: int) -> np.ndarray:
-        """Independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
-        self.drawn[edge] = edge_noise(edge, quantities, *self.budgets[edge], laplace=self.rng.laplace)
-        return np.asarray(self.rng.normal(0.0, self.drawn[edge].std, shape))
-
-
-@one_blas_thread()
-def learn(
-    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
-) -> Learned:
-    """Run every stage after the size and the vocabulary; `rng` draws the noise as well as starting points.
-
-    Raises `InputError` for settings that the paper's configurations do not support.
-    """
-    noise = _Noise(_budgets(settings), rng)
-    k, d, alpha0, ones = int(settings.model.topics), len(words.words), settings.model.alpha0, np.ones(len(words.words))
-    mean = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf)
-    m, documents = mean.mean[:, 0], round(mean.mass)  # the documents that are eligible by the words in use
-    E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
-    M2 = corrected_second_moment(E2, m, alpha0)
-
-    whitening = exact = _whitening(M2, k)
-    quantities = _quantities(documents, d, alpha0, exact)
-    if "e4" in noise:
-        whitening = _whitening(M2 + _symmetric_matrix(noise.draw("e4", quantities, d, d)), k)
-    W = whitening.W
-    E3 = unpack(gate.release(Stage.TENSOR, statistics.third_moment(W), math.inf).mean[0], k)
-    T = corrected_third_moment(E3, W.T @ E2 @ W, W.T @ m, alpha0)
-    if "e3" in noise:
-        T = T + _contracted_noise(noise.draw("e3", quantities, k, k, k), W)
-    if "e6" in noise:
-        T = T + math.sqrt(6) * _symmetric_part(noise.draw("e6", quantities, k, k, k))
-
-    pairs = eigenpairs(T, rng)
-    quantities = _quantities(documents, d, alpha0, exact, pairs.values)
-    if "e7" in noise:
-        E7 = noise.draw("e7", quantities, k + 1, k)
-        pairs = EigenPairs(pairs.values + E7[0], pairs.vectors + E7[1:])
-    vectors = pairs.vectors
-    if "e8" in noise:
-        unwhitening = _whitening(M2 + _symmetric_matrix(noise.draw("e8", quantities, d, d)), k)
-        vectors, whitening = _rotation(unwhitening, whitening) @ vectors, unwhitening
-    topics = whitening.unwhiten(pairs.values, vectors, alpha0)
-    weights = prevalence(pairs.values, alpha0)
-    if "e9" in noise:
-        topics, weights = topics + noise.draw("e9", quantities, d, k), np.full(k, 1 / k)
-    facts = {"published": {edge: asdict(drawn) for edge, drawn in noise.drawn.items()}}
-    return by_prevalence(project_to_simplex(topics), weights, documents, facts)
-
-
-def _whitening(M2: np.ndarray, k: int) -> Whitening:
-    """Whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
-    d = len(M2)
-    values, vectors = scipy.linalg.eigh((M2 + M2.T) / 2, subset_by_index=(d - k, d - 1))
-    floor = max(_LEAST_EIGENVALUE * values[-1], 1e-12)
-    return Whitening(vectors[:, ::-1], np.maximum(values[::-1], floor))
-
-
-def _quantities(
-    documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
-) -> Quantities:
-    """Exact quantities of the data; without the tensor's eigenvalues `values` (k,), its quantities are zero."""
-    falling = -np.sort(-values) if values is not None else np.zeros(1)
-    return Quantities(
-        documents=max(documents, 3.0),
-        words=d,
-        topics=len(exact.values),
-        alpha0=alpha0,
-        sigma_1=float(exact.values[0]),
-        sigma_k=float(exact.values[-1]),
-        tensor_1=float(falling[0]),
-        gamma_s=float(-np.diff(falling, append=0.0).max()) / 4,
-    )
-
-
-def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
-    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to the whitening matrix."""
-    columns = unwhitening.basis * np.sqrt(unwhitening.values)
-    return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
-
-
-def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
-    """A symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
-    return np.asarray((Z + Z.T) / math.sqrt(2))
-
-
-def _symmetric_part(Z: np.ndarray) -> np.ndarray:
-    """The symmetric part of Z (k, k, k): isotropic among symmetric tensors if Z has independent normal entries."""
-    Z = (Z + Z.transpose(1, 0, 2)) / 2
-    return np.asarray((Z + Z.transpose(0, 2, 1) + Z.transpose(2, 1, 0)) / 3)
-
-
-def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Noise with the law of E(W, W, W), E the symmetric part of (d, d, d) independent entries like Z's (k, k, k).
-
-    With L'L = W'W it is g(L, L, L), g the symmetric part of Z (T3 of docs/privacy.md), so nothing has size d^3.
-    """
-    L = np.linalg.qr(W, mode="r")
-    return np.asarray(np.einsum("xyz,xa,yb,zc->abc", _symmetric_part(Z), L, L, L, optimize=True))
-
-
 _FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
 _LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen split
 
@@ -515,3 +490,37 @@ def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> 
     return topic_scale(q.alpha0) * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values
     )
+
+
+def _placement(name: str, flaw: str) -> Placement:
+    return Placement(
+        shares=shares,
+        learn=learn,
+        statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT),
+        split=equal_split(name),
+        most_words=MOST_DENSE_WORDS,
+        least_topics=2,
+        reason=f"NOT PROVEN PRIVATE: {flaw}",
+    )
+
+
+CONFIG1 = _placement(
+    "config1",
+    "the sensitivity printed for M3 counts one of its three terms B (Theorem 4, equation 96) and the Gaussian rule "
+    "lacks a factor sqrt(2) (Proposition 22)",
+)
+CONFIG2 = _placement(
+    "config2",
+    "the sensitivity printed for the whitened tensor cubes a difference that enters once and takes the whitening for "
+    "unique (Theorem 5, equation 110)",
+)
+CONFIG3 = _placement(
+    "config3",
+    "the sensitivity printed for the decomposition is a convergence theorem read as a stability bound (Theorem 6), at "
+    "local gaps that one document can move without bound (Lemma 9)",
+)
+CONFIG4 = _placement(
+    "config4",
+    "the sensitivity printed for the topics rests on Theorems 5 and 6, which fail, and releases k topics at the price "
+    "of one (Theorem 7, H.4)",
+)

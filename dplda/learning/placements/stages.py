@@ -1,4 +1,4 @@
-"""Stages that several placements share: budget shares, clipped releases, and whitening by a noisy second moment.
+"""Stages that several placements share: budget shares, clipped releases, whitening, and expected counts.
 
 `whiten` is the first part of config1, config2, config3 and tensor-power:
 
@@ -36,8 +36,16 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
+from dplda.learning.refinement import ExpectedCounts
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_topics, noise_level, run_mu, spectrum_facts, topic_count
+from dplda.learning.vocabulary_size import (
+    most_topics,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    topic_count,
+)
 from dplda.private import statistics
 from dplda.private.curator import Gate, Release, WordFrequencies
 from dplda.private.propose_test_release import PtrResult
@@ -49,6 +57,7 @@ SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a run 
 EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
 # The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
+REFINE_QUANTILE = 0.3  # of the refinement, whatever its signal
 _LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
 _NEGLIGIBLE_NOISE = 100.0  # above this signal-to-noise ratio, the share of clipped units is proportional to the noise
 _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
@@ -56,6 +65,7 @@ _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
 # is a common factor, which normalisation removes.
 _CLIP_BIAS = 100.0
 _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the largest
+_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
@@ -210,3 +220,36 @@ def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np
             "Use far more documents, fewer topics, or another placement."
         )
     return result.value
+
+
+def proportions(means: np.ndarray) -> np.ndarray:
+    """Noisy mean word proportions as a distribution over the words, (n_words,)."""
+    positive = np.maximum(means, 0.0) + 1e-12
+    return np.asarray(positive / positive.sum())
+
+
+def word_power(documents: float, topics: int, settings: FitSettings) -> float:
+    """The exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
+
+    The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
+    a document. It is least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
+    frequency. The exponent is smaller where few words stand above the noise.
+    """
+    return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)
+
+
+def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
+    """A function that releases the expected word-topic counts of topics, and the standard deviation of their noise.
+
+    It maps topics (n_words, k) to noisy counts (n_words, k) and standard deviations (n_words,); each call is one
+    release. `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the
+    release.
+    """
+    scale = (frequencies + 1e-5) ** -power
+    scale /= scale.mean()
+
+    def expected(topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        answer = release(Stage.REFINE, statistics.expected_counts(topics, prior, scale), REFINE_QUANTILE)
+        return answer.total / scale[:, None], answer.std / scale
+
+    return expected

@@ -23,12 +23,16 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import Implicit, along_itself, noisy_tensor_power_method
-from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import EDGES_WEIGHT, MOST_DENSE_WORDS, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
 from dplda.learning.vocabulary_size import most_topics
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
+from dplda.private.statistics.first_moment import FIRST_MOMENT
+from dplda.private.statistics.second_moment import SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT, THIRD_MOMENT_ALONG
 
 SPLIT = {"power": 0.3, "e8": 0.7}
 ITERATIONS = 8  # R, power iterations per component: convergence is quadratic once one component dominates
@@ -63,3 +67,12 @@ def learn(
 
     pairs = noisy_tensor_power_method(Implicit(along, whitened.k), whitened.k, rng, iterations=ITERATIONS, value=value)
     return whitened.learned(pairs)
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT, THIRD_MOMENT_ALONG),
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+)
