@@ -29,20 +29,14 @@ from dplda.base.arrays import Array, floats, namespace, standard_normal, to_nump
 from dplda.base.config import check_choice
 from dplda.base.errors import InputError
 from dplda.learning.power_method import (
-    REPLACED_ROW,
-    ROW,
-    ROWS,
     Subspace,
     checked_start,
-    gaussian_event,
     noisy_power_method,
     orthonormal,
-    pure_event,
     require_counts,
-    require_shares,
     sparse_floats,
-    total_mu,
 )
+from dplda.papers.neighbours import REPLACED_ROW, ROW, ROWS, gaussian_event, pure_event, require_shares, total_mu
 
 _HALVINGS = 40  # the thresholds are 2^-40, ..., 1/2, 1; no score exceeds 1
 _CLIP_SHARE = 0.01  # share of the budget for the histogram from which the clipping threshold is chosen

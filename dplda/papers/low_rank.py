@@ -17,25 +17,27 @@ from dplda.base.arrays import Array, like, namespace, standard_normal
 from dplda.base.config import check_choice
 from dplda.budget.events import PURE, Event
 from dplda.learning.power_method import (
+    Subspace,
+    checked_product,
+    checked_start,
+    multiplier,
+    noisy_power_method,
+    require_counts,
+    require_up_to,
+)
+from dplda.papers.adaptive import unit_rows
+from dplda.papers.neighbours import (
     ENTRY,
     NEIGHBOURS,
     ROW,
     ROWS,
-    Subspace,
     calibrated_event,
-    checked_product,
-    checked_start,
     gaussian_event,
     l1_sensitivity,
     l2_sensitivity,
-    multiplier,
-    noisy_power_method,
     require_change,
-    require_counts,
-    require_up_to,
     total_mu,
 )
-from dplda.papers.adaptive import unit_rows
 
 
 def analyze_gauss(
@@ -82,7 +84,7 @@ def private_power_method(
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
-    (`dplda.learning.power_method`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
+    (`dplda.papers.neighbours`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
     deviation is the exact multiplier of `rounds` queries times the l2 sensitivity at the last X, which is already
     released. With delta 0, G is Laplace with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled
     by max |X_ij| as in Figure 3. Otherwise it is scaled by the two largest rows of X, which gives no more noise.
