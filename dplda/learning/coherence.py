@@ -1,4 +1,4 @@
-"""Coherence of topics, with intervals, from released counts of word pairs; not charged.
+"""How coherent topics are and how well they predict words, with intervals, from released numbers; not charged.
 
 NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair of words with document frequencies p and q, and r together, is
 log(r / p q) / -log r. The coherence of a topic is the mean NPMI of the pairs of its ten first words, or C_v. The noisy
@@ -9,8 +9,7 @@ little noise and little clipping. The slope b and s are fitted to all pairs (emp
 maximisation). Pair counts come from clipped contributions. For each topic, the sum of the pair counts divided by the
 number of all pairs estimates the clip factor.
 
-
-How well topics predict words of documents, with intervals, from released numbers; not charged.
+`CompletedHalves` measures how well the topics predict half of a document's words from the other half.
 """
 
 from __future__ import annotations
@@ -39,23 +38,21 @@ _LEAST_STD, _LEAST_CLIP = 0.1, 0.05
 _SLOPE, _SPREAD = 0.6, 0.5  # of the prior at the start
 _SURE = 3.0  # standard deviations of noise: less than that from zero, or from all documents, says nothing
 _PLACES = np.triu_indices(FIRST, 1)  # of a topic's pairs
+_UNIFORM = 0.01  # weight of equal probabilities in the word frequencies, so that none is 0
+_LEAST_UNITS = 3.0  # in standard deviations of their noise; fewer say nothing
 
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Released document counts: with each of the `pairs` (k, 45), and with each of the listed `words` (n_listed,).
+    """Released document counts, each with the standard deviation of its noise."""
 
-    `totals` (k,) sums the pairs of a topic over documents, and `documents` is the number of all documents. Each comes
-    with the standard deviation of its noise.
-    """
-
-    pairs: np.ndarray
+    pairs: np.ndarray  # (k, 45): documents with each pair
     pairs_std: float
-    totals: np.ndarray
+    totals: np.ndarray  # (k,): the pairs of a topic, summed over documents
     totals_std: float
-    words: np.ndarray
+    words: np.ndarray  # (n_listed,): documents with each listed word
     words_std: float
-    documents: float
+    documents: float  # the number of all documents
     documents_std: float
 
     @property
@@ -239,10 +236,6 @@ def _grid(counts: PairCounts, scale: np.ndarray) -> np.ndarray:
     low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
     low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
     return np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)
-
-
-_UNIFORM = 0.01  # weight of equal probabilities in the word frequencies, so that none is 0
-_LEAST_UNITS = 3.0  # in standard deviations of their noise; fewer say nothing
 
 
 @dataclass(frozen=True)

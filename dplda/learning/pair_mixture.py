@@ -92,8 +92,19 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     counts, frequencies, rng = pairs.estimated(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
     independent = np.outer(frequencies, frequencies)
 
-    def fitted(start: PairMixture, steps: int) -> PairMixture:
-        return _maximised(start, counts, independent, guided, steps)
+    def refine(mixture: PairMixture, steps: int) -> PairMixture:
+        """The `mixture` after `steps` of expectation maximisation."""
+        for _ in range(steps):
+            expected = np.maximum(mixture.expected(independent), 1e-300)
+            ratios = counts / expected
+            np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
+            word_topic_counts = mixture.topics * (ratios @ mixture.weighted)
+            sizes = word_topic_counts.sum(axis=0) + 1e-300
+            background_size = mixture.background * float((ratios * independent).sum())
+            topics = guided.counts(word_topic_counts + _SMOOTHING * sizes.sum() / word_topic_counts.size)
+            background = background_size / (background_size + float(sizes.sum()))
+            mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
+        return mixture
 
     def likelihood(mixture: PairMixture) -> float:
         return float((counts * np.log(np.maximum(mixture.expected(independent), 1e-300))).sum())
@@ -103,24 +114,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
         drawn = rng.dirichlet(np.full(len(frequencies), _CONCENTRATION), k).T
         topics = guided.started((drawn + frequencies[:, None]) / 2)
         starts.append(PairMixture(topics, np.full(k, 1 / k), coefficients(alpha0)[0]))
-    return fitted(max((fitted(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
-
-
-def _maximised(
-    mixture: PairMixture, counts: np.ndarray, independent: np.ndarray, guided: Guide, steps: int
-) -> PairMixture:
-    """The `mixture` after `steps` of expectation maximisation; see `PairMixture.expected` for `independent`."""
-    for _ in range(steps):
-        expected = np.maximum(mixture.expected(independent), 1e-300)
-        ratios = counts / expected
-        np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
-        word_topic_counts = mixture.topics * (ratios @ mixture.weighted)
-        sizes = word_topic_counts.sum(axis=0) + 1e-300
-        background_size = mixture.background * float((ratios * independent).sum())
-        topics = guided.counts(word_topic_counts + _SMOOTHING * sizes.sum() / word_topic_counts.size)
-        background = background_size / (background_size + float(sizes.sum()))
-        mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
-    return mixture
+    return refine(max((refine(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
 
 
 def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:

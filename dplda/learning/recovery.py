@@ -1,7 +1,7 @@
 """From released numbers to topics: word scale, whitening and unwhitening, eigenpairs, prevalence.
 
-Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled is
-decided in `dplda.learning.vocabulary_size`, and how many topics are learned in `dplda.learning.vocabulary_size`.
+Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled
+and how many topics are learned is decided in `dplda.learning.vocabulary_size`.
 """
 
 from __future__ import annotations
@@ -112,19 +112,14 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Learned:
-    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
+    """What a run has learned; all of it is released."""
 
-    `documents` is the released number of units, or a lower bound on it (placement ``config4``). `words` (n_words,) are
-    the words of the topics, if these are not all modelled words. `counts` are the counts from which topics were
-    estimated, if any were released.
-    """
-
-    topics: np.ndarray
-    prevalence: np.ndarray
-    documents: float
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    words: tuple[str, ...] | None = None
-    counts: ReleasedCounts | None = None
+    topics: np.ndarray  # (n_topics, n_words)
+    prevalence: np.ndarray  # (n_topics,)
+    documents: float  # the released number of units, or a lower bound on it (placement ``config4``)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # about the run, for its parameters
+    words: tuple[str, ...] | None = None  # (n_words,), the words of the topics, if these are not all modelled words
+    counts: ReleasedCounts | None = None  # from which topics were estimated, if any were released
 
 
 def by_prevalence(

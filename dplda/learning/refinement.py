@@ -1,4 +1,4 @@
-"""Refinement of spectral topics by noisy variational rounds (Park et al. 2020; Hoffman et al. 2010).
+"""Refinement of topics by noisy variational rounds (Park et al. 2020; Hoffman et al. 2010), guided by seed words.
 
 A round estimates the true word-topic counts from their noisy sums, by an empirical-Bayes posterior. A true count
 (n_words, k) is modelled as f n rho: f is the word's frequency in the corpus, n the number of tokens of the topic, and
@@ -6,8 +6,7 @@ rho the word's lift in the topic. The distribution of lifts is estimated from th
 (Kiefer and Wolfowitz 1956; Efron 2014), separately for groups of words with similar signal-to-noise ratio. Only
 released counts are used.
 
-
-Guided topics: topics that start from words of the user, and are kept near them while they are refined.
+Guided topics (`Guide`) start from words of the user, and are kept near them while they are refined.
 """
 
 from __future__ import annotations
@@ -30,25 +29,27 @@ _WIDTH = 0.25  # standard deviation of a component, relative to its lift
 _STEPS = 25  # expectation-maximisation steps for the weights of the mixture
 _TOP = 10  # first words of a topic
 _SAMPLE = 4000  # number of counts of a group from which these weights are estimated
+_START = 0.5  # weight of the seed words in a topic with which the refinement starts
+PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
+_LEAST = 1e-6  # bound on frequencies
+
+# Maps topics (n_words, k), columns on the simplex, to their noisy expected word-topic counts (n_words, k), and to the
+# standard deviation of the noise (n_words,).
+ExpectedCounts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Refined:
-    """The result of the refinement: `counts`, released `sums`, and numbers for the verdicts.
+    """The result of the refinement, and numbers for the verdicts."""
 
-    `counts` (n_words, k) are positive word-topic counts, estimated from the released `sums`. `agreement` (k,) is the
-    cosine of the topics with which the last two rounds started, and `signal` (k,) the mean quotient of the noisy counts
-    of a topic's ten top words and the standard deviation of their noise.
-    """
-
-    counts: np.ndarray
-    sums: CountSums
-    agreement: np.ndarray
-    signal: np.ndarray
+    counts: np.ndarray  # (n_words, k): positive word-topic counts, estimated from the sums
+    sums: CountSums  # released
+    agreement: np.ndarray  # (k,): the cosine of the topics with which the last two rounds started
+    signal: np.ndarray  # (k,): the mean quotient of the noisy counts of ten top words and the std of their noise
 
 
 def variational_rounds(
-    expected_counts: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    expected_counts: ExpectedCounts,
     start: np.ndarray,
     frequencies: np.ndarray,
     rounds: int,
@@ -59,11 +60,10 @@ def variational_rounds(
 ) -> Refined:
     """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
-    `expected_counts` maps topics (n_words, k), columns on the simplex, to noisy expected word-topic counts and the
-    standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
-    Counts, and so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from
-    the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
-    `smoothing` is added to every count. `earlier` are the sums of rounds before these.
+    `start` are the first topics (n_words, k), columns on the simplex; `frequencies` (n_words,) sum to one. Counts, and
+    so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from the posterior mean
+    of the averaged counts. The result is their posterior median, which has the least l1 error. `smoothing` is added to
+    every count. `earlier` are the sums of rounds before these.
     """
     topics = previous = start
     sums = earlier or CountSums(np.zeros_like(start), np.zeros(len(start)), 0.0)
@@ -215,13 +215,6 @@ def _components(
     variance = spread + std**2
     log = (x - centres) ** 2 / variance + np.log(variance)
     return centres, spread, variance, np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))
-
-
-_START = 0.5  # weight of the seed words in a topic with which the refinement starts
-PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
-_LEAST = 1e-6  # bound on frequencies
-
-ExpectedCounts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)

@@ -182,12 +182,8 @@ def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
     return np.asarray(ndtr((chosen - end) / std))
 
 
-def _unit(columns: np.ndarray) -> np.ndarray:
-    return np.asarray(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300))
-
-
 def _nearest(topics: np.ndarray) -> np.ndarray:
     """The largest cosine of each topic (n_words, k) with another one, (k,); 0 for a single topic."""
-    unit = _unit(topics)
+    unit = topics / np.maximum(np.linalg.norm(topics, axis=0), 1e-300)
     cosines = unit.T @ unit - 2 * np.eye(topics.shape[1])
     return np.asarray(np.maximum(cosines.max(axis=1), 0.0))

@@ -1,16 +1,12 @@
-"""The number of words of a run: which words are modelled, and how many of them stand out from the noise.
+"""How many words and topics a run has: as many as are requested, or as stand out from the noise.
 
 1. A private vocabulary starts with every word whose noisy votes pass a threshold (`Curator.choose_words`).
 2. `modelled_words` drops those above `frequency_limit`, and keeps at most ``max_vocabulary`` of them.
 3. The default placement then keeps as many words, private or public, as stand out from its noise (`supported_words`).
+4. `topic_count` decides on the number of topics. With ``auto`` it is the number of eigenvalues of the noisy second
+   moment that exceed `noise_level`.
 
-Steps 2 and 3 are post-processing of releases.
-
-
-The number of topics of a run: as requested, or with ``auto`` as many as released eigenvalues support.
-
-`spectrum_facts` counts the eigenvalues of the noisy second moment above `noise_level`, and `topic_count` decides. All
-of it is post-processing of releases.
+Steps 2 to 4 are post-processing of releases.
 """
 
 from __future__ import annotations
@@ -31,6 +27,7 @@ _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency 
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
 _PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
 _LEAST_PAIRED, _MOST_PAIRED = 50, 500
+_AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 
 
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
@@ -122,9 +119,6 @@ def supported_words(words: WordFrequencies, most: int, settings: FitSettings) ->
     frequent = np.argsort(-words.frequencies, kind="stable")[:most]
     kept = np.union1d(frequent, always).astype(np.int64)
     return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
-
-
-_AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 
 
 def most_topics(settings: FitSettings) -> int:

@@ -50,7 +50,7 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
     residuals: list[float] = []
     while len(residuals) != rounds:
         try:
-            total = _sum_of_products(stream.read(samples), X)
+            total = reduce(operator.add, (Z.T @ (Z @ X) for Z in stream.read(samples)))
         except StreamEnded:
             if total is None:
                 raise
@@ -153,8 +153,3 @@ def _rows(Z: Any, first: int, last: int) -> Any:
     begin, end = Z.indptr[first], Z.indptr[last]
     rows = Z.data[begin:end], Z.indices[begin:end], Z.indptr[first : last + 1] - begin
     return sparse.csr_array(rows, shape=(last - first, Z.shape[1]))
-
-
-def _sum_of_products(blocks: Iterable[Any], X: Array) -> Array:
-    """The sum of Z' Z X over `blocks` Z (n, d)."""
-    return reduce(operator.add, (Z.T @ (Z @ X) for Z in blocks))

@@ -12,7 +12,6 @@ that the batch does not contain keeps its words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +72,11 @@ def learn(
 
     frequencies = proportions(batch.frequencies)
     earlier = prior.counts.over(prior.words, batch.words)
-    start = _start(earlier.sums, batch.known, frequencies)
+    known = batch.known
+    start = np.repeat(frequencies[:, None], earlier.sums.total.shape[1], axis=1)  # in every topic, for new words
+    if known.any():
+        weight = frequencies[known].sum()
+        start[known] = weight * estimated_topics(earlier.sums.of_words(known), frequencies[known] / weight)
     new = _new_topic(batch, words.std, earlier, start, documents)
     start = np.column_stack([start, *(0.9 * topic + 0.1 * frequencies for topic in new)])
     k = start.shape[1]
@@ -94,12 +97,14 @@ def learn(
     topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
     topics[:, faded] = start[:, kept][:, faded]
     prevalence = np.maximum(share[kept], max(share_std, 1e-9))
+    names = guided.names(tuple(settings.model.seed_words or ()), k)  # of guided topics, in place of earlier names
+    named = [(names[topic] if names else "") or prior.names.get(topic, "") for topic in kept]
     facts = {
         **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
         "share_std": min(share_std, 1.0),
-        **_named(prior.names, guided.names(tuple(settings.model.seed_words or ()), k), kept),
+        **({"topic_names": named} if any(named) else {}),
     }
     return Learned(
         topics=topics.T,
@@ -111,32 +116,16 @@ def learn(
     )
 
 
-def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Topics (n_words, k) from `sums` of counts.
-
-    A word that is not `known` (n_words,) gets its frequency as its probability in every topic.
-    """
-    start = np.repeat(frequencies[:, None], sums.total.shape[1], axis=1)
-    if known.any():
-        shares = frequencies[known] / frequencies[known].sum()
-        start[known] = frequencies[known].sum() * estimated_topics(sums.of_words(known), shares)
-    return start
-
-
 @dataclass(frozen=True)
 class _BatchWords:
-    """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
-
-    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch.
-    `known` says which words the series had before, and `frequent` which it left out as too frequent.
-    """
+    """The words of a batch; all arrays are (n_words,)."""
 
     words: tuple[str, ...]
-    frequencies: np.ndarray
-    std: np.ndarray
-    now: np.ndarray
-    known: np.ndarray
-    frequent: np.ndarray
+    frequencies: np.ndarray  # averaged over batches
+    std: np.ndarray  # of the frequencies
+    now: np.ndarray  # released by this batch; NaN for a word of the series that was not chosen in this batch
+    known: np.ndarray  # whether the series had the word before
+    frequent: np.ndarray  # whether the series left the word out as too frequent
 
 
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
@@ -189,12 +178,3 @@ def _new_topic(
     topic = np.where(rise > _SOME_DEVIATIONS * deviation, rise, 0.0)
     topic /= topic.sum()
     return [topic] if cosines(topics, topic[:, None]).max() < SAME else []
-
-
-def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
-    """An entry for `Learned.facts` with the names of the topics `kept`, or no entry if none has a name.
-
-    Names of `guided` topics replace those of the previous batch.
-    """
-    found = [(guided[topic] if guided else "") or names.get(topic, "") for topic in kept]
-    return {"topic_names": found} if any(found) else {}

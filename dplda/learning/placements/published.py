@@ -136,7 +136,10 @@ def learn(
     vectors = pairs.vectors
     if "e8" in budgets:
         unwhitening = _whitening(M2 + _symmetric_matrix(noise("e8", quantities, d, d)), k)
-        vectors, whitening = _rotation(unwhitening, whitening) @ vectors, unwhitening
+        # The rotation that brings the columns of the unwhitening matrix nearest to those of the whitening matrix.
+        columns, target = (each.basis * np.sqrt(each.values) for each in (unwhitening, whitening))
+        rotation = scipy.linalg.orthogonal_procrustes(columns, target)[0]
+        vectors, whitening = rotation @ vectors, unwhitening
     topics = whitening.unwhiten(pairs.values, vectors, alpha0)
     weights = prevalence(pairs.values, alpha0)
     if "e9" in budgets:
@@ -170,12 +173,6 @@ def _quantities(
     )
 
 
-def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
-    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to the whitening matrix."""
-    columns = unwhitening.basis * np.sqrt(unwhitening.values)
-    return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
-
-
 def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
     """A symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
     return np.asarray((Z + Z.T) / math.sqrt(2))
@@ -198,20 +195,16 @@ def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantities:
-    """The quantities in the paper's formulas.
+    """The quantities in the paper's formulas."""
 
-    Numbers of `documents` N, `words` d and `topics` k; `sigma_1` and `sigma_k` are eigenvalues of M2, `tensor_1` the
-    largest eigenvalue lambda of the whitened M3, and `gamma_s` a quarter of the least gap between these eigenvalues.
-    """
-
-    documents: float
-    words: int
-    topics: int
+    documents: float  # N
+    words: int  # d
+    topics: int  # k
     alpha0: float
-    sigma_1: float
-    sigma_k: float
-    tensor_1: float
-    gamma_s: float
+    sigma_1: float  # the largest eigenvalue of M2
+    sigma_k: float  # its k-th eigenvalue
+    tensor_1: float  # the largest eigenvalue lambda of the whitened M3
+    gamma_s: float  # a quarter of the least gap between these eigenvalues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,8 +342,8 @@ def edge_noise(
     """The noise of `edge`.
 
     An edge with n noisy bounds (`_NOISY_BOUNDS`) divides epsilon and delta into n + 1 equal parts: one for each bound,
-    and one for its Gaussian noise.
-    `laplace` draws standard Laplace noise for the bounds; the default gives their median.
+    and one for its Gaussian noise. `laplace` draws standard Laplace noise for the bounds; the default gives their
+    median.
     """
     parts = _NOISY_BOUNDS.get(edge, 0) + 1
     if parts > 1:
@@ -375,7 +368,7 @@ def bound(
     """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
 
     `q` are the quantities in the paper's formulas. The mechanism adds noise to its bounds on local sensitivities, too;
-    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
+    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `gap_floor` is raised to it.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
