@@ -82,7 +82,7 @@ class Coherence:
     c_v: Estimates[float]
 
 
-def first_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
+def paired_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
     """The ten most probable words of each of `topics`."""
     return [np.argsort(-model.topics[topic], kind="stable")[:FIRST].tolist() for topic in topics]
 
@@ -101,7 +101,7 @@ def c_v(npmi: np.ndarray) -> np.ndarray:
     return np.asarray(((vectors * total).sum(axis=-1) / lengths).mean(axis=-1))
 
 
-def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
+def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
     """The coherence of `topics` from the released `counts`, with intervals of probability `level`.
 
     Intervals cover the noise, by a parametric bootstrap that draws counts with fresh noise, and the error of the
@@ -109,7 +109,7 @@ def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, leve
     """
     problem = _Problem(model, topics)
     posterior = problem.posterior(counts)
-    draws = [problem.redrawn(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
+    draws = [problem.redraw(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
     found = [(problem.posterior(redrawn).npmi, truth) for redrawn, truth in draws]
     z = _CLIPS * -ndtri((1 - level) / 2)
     error = APPROXIMATION * (1 + _GROWTH * counts.relative_noise**2)
@@ -151,7 +151,7 @@ class _Problem:
     """The pairs of `topics`, and what the model predicts of them."""
 
     def __init__(self, model: TopicModel, topics: Sequence[int]) -> None:
-        words = first_words(model, topics)
+        words = paired_words(model, topics)
         listed = {word: index for index, word in enumerate(sorted({word for each in words for word in each}))}
         pairs = np.array([[(each[a], each[b]) for a, b in zip(*_PLACES, strict=True)] for each in words])
         self._first, self._second = (
@@ -196,7 +196,7 @@ class _Problem:
         npmi[r > 1 - _SURE * counts.words_std / documents] = 0.0  # in all documents, as far as is known
         return _Posterior(weights, at, npmi, factors)
 
-    def redrawn(
+    def redraw(
         self, counts: PairCounts, posterior: _Posterior, rng: np.random.Generator
     ) -> tuple[PairCounts, np.ndarray]:
         """Counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""

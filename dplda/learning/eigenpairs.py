@@ -60,7 +60,7 @@ class Implicit:
 
         return cls(columns, dimension, np.empty(0) if example is None else example)
 
-    def less(self, values: Array, vectors: Array) -> Implicit:
+    def deflate(self, values: Array, vectors: Array) -> Implicit:
         """Deflation: T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
         if not values.shape[0]:
             return self
@@ -106,7 +106,7 @@ def robust_power_method(
     values, vectors, residuals = _no_pairs(tensor)
     _, kept, _ = _no_pairs(tensor)
     for found in range(rank):
-        deflated = tensor.less(values, vectors)
+        deflated = tensor.deflate(values, vectors)
         U = tensor.directions(rng, min(starts, _FEW) if screen and found else starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
@@ -145,10 +145,10 @@ def noisy_tensor_power_method(
     xp = namespace(T.example)
     values, vectors, residuals = _no_pairs(T)
     for _ in range(rank):
-        deflated, U = T.less(values, vectors), T.directions(rng, starts)
+        deflated, U = T.deflate(values, vectors), T.directions(rng, starts)
         for _ in range(iterations):
             before, products = U, deflated.along(U)
-            U = scaled_to_unit(products, before)
+            U = scale_to_unit(products, before)
         last = along_itself(before, products)
         scores = last if value is None else value(U) - values @ (vectors.T @ U) ** 3
         best = xp.argmax(scores, keepdims=True)
@@ -175,7 +175,7 @@ def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> t
     """Return U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps taken."""
     xp = namespace(U)
     for step in range(iterations):
-        V = scaled_to_unit(tensor.along(U), U)
+        V = scale_to_unit(tensor.along(U), U)
         moved = float(xp.max(xp.abs(V - U)))
         U = V
         if moved <= tolerance:
@@ -238,7 +238,7 @@ def _require_symmetric_products(T: Implicit) -> None:
         raise InputError("an implicit tensor must be symmetric: x' T(I, y, z) differs from y' T(I, x, z)")
 
 
-def scaled_to_unit(V: Array, instead: Array) -> Array:
+def scale_to_unit(V: Array, instead: Array) -> Array:
     """The columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
     xp = namespace(V)
     norm = xp.linalg.vector_norm(V, axis=0)

@@ -64,7 +64,7 @@ class NoisyPairs:
     std: float
     frequencies: np.ndarray
 
-    def estimated(self) -> np.ndarray:
+    def estimate(self) -> np.ndarray:
         """The posterior mean of the counts without noise, nonnegative; see `refinement`. The diagonal is zero."""
         mean = posterior(self.counts, np.full(len(self.counts), self.std), self.frequencies)[0]
         symmetric = np.asarray((mean + mean.T) / 2)
@@ -89,7 +89,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     Starts are drawn from the public random stream of number `stream`, so that the mixture is a function of the released
     `pairs`.
     """
-    counts, frequencies, rng = pairs.estimated(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
+    counts, frequencies, rng = pairs.estimate(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
     independent = np.outer(frequencies, frequencies)
 
     def refine(mixture: PairMixture, steps: int) -> PairMixture:
@@ -112,7 +112,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     starts = []
     for _ in range(_STARTS):
         drawn = rng.dirichlet(np.full(len(frequencies), _CONCENTRATION), k).T
-        topics = guided.started((drawn + frequencies[:, None]) / 2)
+        topics = guided.start((drawn + frequencies[:, None]) / 2)
         starts.append(PairMixture(topics, np.full(k, 1 / k), coefficients(alpha0)[0]))
     return refine(max((refine(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
 

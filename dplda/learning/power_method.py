@@ -58,11 +58,11 @@ def noisy_power_method(
     `InputError` for an asymmetric or non-finite A and wrong shapes.
     """
     require_counts(rounds=rounds)
-    X = checked_start(X)
+    X = check_start(X)
     multiply = multiplier(A, X.shape[0])
     X, Y, residuals = orthonormal(X, away_from), X, []
     for _ in range(rounds):
-        Y = checked_product(multiply(X), X)
+        Y = check_product(multiply(X), X)
         if noise is not None:
             Y = Y + noise(X)
         last, X = X, orthonormal(Y, away_from)
@@ -130,7 +130,7 @@ def sparse_floats(A: Any, name: str) -> Any:
     return A
 
 
-def checked_start(X: Array, d: int | None = None) -> Array:
+def check_start(X: Array, d: int | None = None) -> Array:
     """`X` as a finite (d, p) array with 1 <= p <= d; raises `InputError` for any other."""
     X = floats(X, "X")
     if X.ndim != 2 or not 1 <= X.shape[1] <= X.shape[0]:
@@ -140,7 +140,7 @@ def checked_start(X: Array, d: int | None = None) -> Array:
     return X
 
 
-def checked_product(Y: Array, X: Array) -> Array:
+def check_product(Y: Array, X: Array) -> Array:
     """`Y` = A X as a finite array of the shape of `X`; raises `InputError` for any other."""
     Y = floats(Y, "A X")
     if Y.shape != X.shape:

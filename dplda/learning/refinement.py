@@ -158,7 +158,7 @@ def _mixtures(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> I
     for words in np.array_split(np.argsort(-frequencies / std, kind="stable"), _GROUPS):
         if len(words):
             noise = np.broadcast_to(std[words, None], (len(words), counts.shape[1]))
-            yield words, _Mixture.estimated(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts, sizes)
+            yield words, _Mixture.fit(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts, sizes)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class _Mixture:
     estimates: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def estimated(
+    def fit(
         cls, x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray, sizes: np.ndarray
     ) -> _Mixture:
         """The mixture of the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
@@ -224,16 +224,16 @@ class Guide:
     seeds: np.ndarray
     columns: np.ndarray
 
-    def started(self, topics: np.ndarray) -> np.ndarray:
-        """`topics` (n_words, k) with the guided ones mixed with their seed words."""
+    def start(self, topics: np.ndarray) -> np.ndarray:
+        """Mix the guided ones of `topics` (n_words, k) with their seed words, for the first round."""
         return self._mixed(topics, _START)
 
-    def pulled(self, expected: ExpectedCounts) -> ExpectedCounts:
-        """A function that pulls the guided ones of its topics towards their seed words, and then calls `expected`."""
+    def pull(self, expected: ExpectedCounts) -> ExpectedCounts:
+        """Return a function that pulls guided topics towards their seed words, and then calls `expected`."""
         return lambda topics: expected(self._mixed(topics, PULL))
 
     def counts(self, counts: np.ndarray) -> np.ndarray:
-        """Word-topic `counts` (n_words, k) with the guided topics pulled towards their seed words."""
+        """Pull the guided topics of word-topic `counts` (n_words, k) towards their seed words."""
         return self._mixed(counts, PULL)
 
     def names(self, names: Sequence[str], k: int) -> list[str]:

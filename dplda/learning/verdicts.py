@@ -115,7 +115,7 @@ def of_refinement(
     return _verdict_facts(probabilities, top, chances, words)
 
 
-def named(probabilities: np.ndarray) -> list[str]:
+def of_probabilities(probabilities: np.ndarray) -> list[str]:
     """The verdicts on topics that are real with these `probabilities` (k,)."""
     return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
 
@@ -142,7 +142,7 @@ def _verdict_facts(
 ) -> dict[str, list[Any]]:
     """Facts of topics with these `probabilities` (k,), and of their words `top` (k, n) with these `chances` (k, n)."""
     return {
-        "verdicts": named(probabilities),
+        "verdicts": of_probabilities(probabilities),
         "topic_probabilities": [round(float(p), 4) for p in probabilities],
         "word_probabilities": [
             {words[word]: round(float(p), 4) for word, p in zip(row, chance, strict=True)}

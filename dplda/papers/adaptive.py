@@ -30,7 +30,7 @@ from dplda.base.config import check_choice
 from dplda.base.errors import InputError
 from dplda.learning.power_method import (
     Subspace,
-    checked_start,
+    check_start,
     noisy_power_method,
     orthonormal,
     require_counts,
@@ -78,7 +78,7 @@ def adaptive_power_iteration(
     search = pure_event("threshold", rounds, mu * math.sqrt(search_share))
     step = gaussian_event("power", rounds, mu * math.sqrt(1 - search_share))
     A, norms = unit_rows(A)
-    X = checked_start(X, A.shape[1])
+    X = check_start(X, A.shape[1])
     changes = 2.0 if neighbours == REPLACED_ROW else 1.0
 
     def multiply(X: Array) -> Array:
@@ -140,7 +140,7 @@ def clipped_power_iteration(
     search = gaussian_event("clip", 1, mu * math.sqrt(_CLIP_SHARE))
     step = gaussian_event("power", rounds, mu * math.sqrt(1 - _CLIP_SHARE))
     A, norms = unit_rows(A)
-    X = checked_start(X, A.shape[1])
+    X = check_start(X, A.shape[1])
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0
     clip = _clip(_scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or math.inf), rng)

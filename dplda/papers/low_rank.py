@@ -18,8 +18,8 @@ from dplda.base.config import check_choice
 from dplda.budget.events import PURE, Event
 from dplda.learning.power_method import (
     Subspace,
-    checked_product,
-    checked_start,
+    check_product,
+    check_start,
     multiplier,
     noisy_power_method,
     require_counts,
@@ -141,10 +141,10 @@ def private_low_rank(
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)
     noise = _noise(event, rng, neighbours, change, by_largest_entry)
-    multiply = multiplier(A, checked_start(X).shape[0])
+    multiply = multiplier(A, check_start(X).shape[0])
     subspace = noisy_power_method(multiply, X, rounds, noise=noise)
     left = subspace.components
-    right = checked_product(multiply(left), left) + noise(left)
+    right = check_product(multiply(left), left) + noise(left)
     return LowRank(left, right, replace(subspace, events=(event,)), (event,))
 
 

@@ -19,7 +19,7 @@ from dplda.base.errors import InputError
 from dplda.learning.eigenpairs import EigenPairs, Implicit, noisy_tensor_power_method
 from dplda.learning.power_method import (
     Subspace,
-    checked_start,
+    check_start,
     largest_sine,
     orthonormal,
     require_counts,
@@ -41,7 +41,7 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
     samples suffice at p = 2 k (Corollary 3.3). Not private. Raises `InputError` for a stream shorter than one round,
     for blocks of another width and for NaN.
     """
-    X = checked_start(X)
+    X = check_start(X)
     if rounds is not None:
         require_counts(rounds=rounds)
     if not is_whole(samples) or samples < X.shape[1]:

@@ -26,7 +26,7 @@ from dplda.learning.eigenpairs import (
     along_itself,
     implicit,
     noisy_tensor_power_method,
-    scaled_to_unit,
+    scale_to_unit,
 )
 from dplda.learning.power_method import require_counts
 from dplda.papers.neighbours import ENTRY, gaussian_event, require_change, total_mu
@@ -76,7 +76,7 @@ def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, r
     """The `rank` leading eigenvectors of T(I, I, w), (d, rank)."""
     xp = namespace(tensor.example)
     w = xp.mean(tensor.along(tensor.directions(rng, probes)), axis=1, keepdims=True)
-    w = scaled_to_unit(w, w)
+    w = scale_to_unit(w, w)
 
     def multiply(Q: Array) -> Array:
         both = tensor.along(xp.concat([w + Q, w - Q], axis=1))

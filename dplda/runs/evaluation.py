@@ -8,7 +8,14 @@ from typing import Any, Unpack
 from dplda.base.errors import InputError
 from dplda.budget.accountant import Share
 from dplda.budget.events import PrivacyStatement, Stage, clip_of
-from dplda.learning.coherence import Coherence, CompletedHalves, PairCounts, Prediction, estimated, first_words
+from dplda.learning.coherence import (
+    Coherence,
+    CompletedHalves,
+    PairCounts,
+    Prediction,
+    estimate_coherence,
+    paired_words,
+)
 from dplda.learning.estimates import records
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
@@ -100,7 +107,7 @@ def evaluation_plan(model: TopicModel) -> QuestionPlan[Evaluation]:
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)
-    words, halves = first_words(model, topics), CompletedHalves(model)
+    words, halves = paired_words(model, topics), CompletedHalves(model)
 
     def answer(curator: Curator, about: dict[str, Any]) -> Evaluation:
         n_words, k = len(model.vocabulary), len(topics)
@@ -123,6 +130,8 @@ def evaluation_plan(model: TopicModel) -> QuestionPlan[Evaluation]:
             documents_std=totals.mass_std(totals_clip),
         )
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
-        return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
+        return Evaluation(
+            topics=topics, coherence=estimate_coherence(model, topics, counts), prediction=prediction, **about
+        )
 
     return QuestionPlan(_EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)

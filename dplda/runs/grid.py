@@ -203,7 +203,7 @@ def planted(
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    quantities = error_bounds.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    quantities = error_bounds.planted_quantities(n_documents, n_words, n_topics, alpha0, seed=seed)
     return corpus, Truth(corpus, topics, words, quantities)
 
 

@@ -68,7 +68,7 @@ def splits(synthetic_sizes: Sequence[int], placements: Sequence[str], epsilons: 
         for epsilon in epsilons:
             common = {"n_topics": topics, "epsilon": epsilon, "delta": DELTA, "vocabulary": vocabulary}
             errors = [mean_error(corpus, truth, placement, part, repeats, common) for part in PARTS]
-            bound = best_part(placement, utility.planted(documents, words, topics), epsilon)
+            bound = best_part(placement, utility.planted_quantities(documents, words, topics), epsilon)
             table.row(placement, f"{epsilon:g}", *errors, f"{own_part(placement):g}", bound)
 
 

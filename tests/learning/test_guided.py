@@ -58,7 +58,7 @@ def test_counts_of_guided_topics_keep_their_sums_and_others_stay():
     np.testing.assert_array_equal(mixed[:, others], counts[:, others])
     assert mixed[2, guided] == pytest.approx((1 - PULL) * counts[2, guided] + PULL * counts[:, guided].sum())
     without = guide({}, ("a", "b", "c"), np.full(3, 1 / 3), counts)
-    assert without.started(counts) is counts
+    assert without.start(counts) is counts
     assert without.names((), 3) == []
 
 

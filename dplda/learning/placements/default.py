@@ -195,9 +195,9 @@ def learn_from_moments(
     start = topics + BACKGROUND * frequencies[:, None]
     start /= start.sum(axis=0)
     guided = guide(settings.model.seed_words or {}, words.words, frequencies, start)
-    start = guided.started(start)
+    start = guided.start(start)
     power = word_power(documents, k, settings)
-    expected = guided.pulled(noisy_counts(release, alpha0 / k, frequencies, power))
+    expected = guided.pull(noisy_counts(release, alpha0 / k, frequencies, power))
     if settings.model.noiseless and documents < _FEW_DOCUMENTS * k**2:  # the rounds that ordinary inference needs
         refined = variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
     else:
@@ -389,7 +389,7 @@ def learn_from_prior(
         shares[left] / chosen,
         documents,
         facts,
-        verdicts=verdicts.named(sure),
+        verdicts=verdicts.of_probabilities(sure),
         topic_probabilities=[round(float(p), 4) for p in sure],
         topic_names=names,
     )

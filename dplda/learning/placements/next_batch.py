@@ -84,7 +84,7 @@ def learn(
 
     guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
     power = word_power(documents, k, settings)
-    expected = guided.pulled(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
+    expected = guided.pull(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
     budget = signal_per_topic(documents, k, settings)
     sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)

@@ -403,7 +403,7 @@ def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> d
     return split(best.x)
 
 
-def planted(
+def planted_quantities(
     documents: int,
     words: int,
     topics: int,
