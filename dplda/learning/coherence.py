@@ -83,12 +83,12 @@ class Coherence:
 
 
 def paired_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
-    """The ten most probable words of each of `topics`."""
+    """Return the ten most probable words of each of `topics`."""
     return [np.argsort(-model.topics[topic], kind="stable")[:FIRST].tolist() for topic in topics]
 
 
 def c_v(npmi: np.ndarray) -> np.ndarray:
-    """The coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
+    """Return the coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
 
     A word's vector is its NPMI with all ten words. C_v is the mean cosine between a word's vector and the sum of the
     ten vectors (Roeder, Both and Hinneburg 2015), with documents for windows.
@@ -102,7 +102,7 @@ def c_v(npmi: np.ndarray) -> np.ndarray:
 
 
 def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
-    """The coherence of `topics` from the released `counts`, with intervals of probability `level`.
+    """Return the coherence of `topics` from the released `counts`, with intervals of probability `level`.
 
     Intervals cover the noise, by a parametric bootstrap that draws counts with fresh noise, and the error of the
     approximation, by an allowance that grows with the relative noise.
@@ -117,7 +117,7 @@ def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCou
     def estimates(
         measure: Callable[[np.ndarray], np.ndarray], error: float
     ) -> tuple[Estimates[np.ndarray], Estimates[float]]:
-        """A measure of each topic, and its mean."""
+        """Return the measure of each topic, and its mean."""
         errors = np.array([measure(npmi) - measure(truth) for npmi, truth in found])
         value = measure(posterior.npmi) - errors.mean(axis=0)
         half = z * errors.std(axis=0) + 2 * error  # errors of topics are larger than that of their mean
@@ -167,7 +167,7 @@ class _Problem:
         self._x = np.where(known, predicted - middle, 0.0)
 
     def posterior(self, counts: PairCounts) -> _Posterior:
-        """The posterior of the pairs' lifts given the released `counts`."""
+        """Return the posterior of the pairs' lifts given the released `counts`."""
         documents = max(counts.documents, 1.0)
         frequencies = np.clip(counts.words / documents, 1.0 / documents, 1.0)
         p, q = frequencies[self._first], frequencies[self._second]
@@ -199,7 +199,7 @@ class _Problem:
     def redraw(
         self, counts: PairCounts, posterior: _Posterior, rng: np.random.Generator
     ) -> tuple[PairCounts, np.ndarray]:
-        """Counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
+        """Return counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
         places = (posterior.weights.cumsum(axis=2) < rng.random(posterior.weights.shape[:2])[:, :, None]).sum(axis=2)
         places = np.minimum(places, _POINTS)[:, :, None]
         drawn, truth = (np.take_along_axis(x, places, axis=2)[:, :, 0] for x in (posterior.counts, posterior.values))
@@ -211,7 +211,7 @@ class _Problem:
 
 
 def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: float) -> np.ndarray:
-    """The posterior probability that a pair never occurs, and of each point of its `grid`, (k, 45, 1 + n_points).
+    """Return the posterior of a pair: that it never occurs, then each point of its `grid`, (k, 45, 1 + n_points).
 
     `fit`, of the same shape, is the log likelihood of the pair's noisy count in each case, up to a constant. Log lifts
     of pairs that occur are normal around `middle` (k, 45) with standard deviation `spread`.
@@ -227,7 +227,7 @@ def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: floa
 
 
 def _grid(counts: PairCounts, scale: np.ndarray) -> np.ndarray:
-    """Log lifts that the noisy count of each pair leaves possible, (k, 45, n_points), equally spaced.
+    """Return the log lifts that the noisy count of each pair leaves possible, (k, 45, n_points), equally spaced.
 
     `scale` (k, 45) is the count at lift 1.
     """
@@ -263,14 +263,14 @@ class CompletedHalves:
         self.contribution = document_completion(model.topics.T, float(np.mean(model.alpha)), reference)
 
     def prediction(self, release: Release, level: float = 0.95) -> Prediction:
-        """The `Prediction` from the `release` of the contribution, with intervals of probability `level`."""
+        """Return the `Prediction` from the `release` of the contribution, with intervals of probability `level`."""
         z, units = -ndtri((1 - level) / 2), release.mass
         units_std = release.mass_std(COMPLETION_CLIP)
         gain, surprise = (MOST * float(total) / units for total in release.total[0])
         std = MOST * release.std / units
 
         def estimate(value: float, noises: int, most: float) -> Estimates[float]:
-            """A sum of `noises` released numbers over the number of units."""
+            """Return a sum of `noises` released numbers, divided by the number of units."""
             half = z * math.hypot(math.sqrt(noises) * std, value * units_std / units)
             return within(value, half if units > _LEAST_UNITS * units_std else math.inf, -most, most)
 

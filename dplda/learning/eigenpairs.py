@@ -53,7 +53,7 @@ class Implicit:
 
     @classmethod
     def of_vectors(cls, along: Callable[[Array], Array], dimension: int, example: Array | None = None) -> Implicit:
-        """The tensor whose `along` maps one vector u (d,) to T(I, u, u), (d,)."""
+        """Return the tensor whose `along` maps one vector u (d,) to T(I, u, u), (d,)."""
 
         def columns(U: Array) -> Array:
             return namespace(U).stack([along(U[:, i]) for i in range(U.shape[1])], axis=1)
@@ -61,14 +61,14 @@ class Implicit:
         return cls(columns, dimension, np.empty(0) if example is None else example)
 
     def deflate(self, values: Array, vectors: Array) -> Implicit:
-        """Deflation: T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
+        """Return T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
         if not values.shape[0]:
             return self
         along = self.along
         return replace(self, along=lambda U: along(U) - vectors @ (values[:, None] * (vectors.T @ U) ** 2))
 
     def directions(self, rng: np.random.Generator, count: int) -> Array:
-        """Independent uniform unit vectors, (d, count)."""
+        """Return independent uniform unit vectors, (d, count)."""
         U = rng.standard_normal((self.dimension, count))
         return like(U / np.linalg.norm(U, axis=0), self.example)
 
@@ -165,7 +165,7 @@ def _no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
 
 
 def _best(tensor: Implicit, U: Array, count: int) -> Array:
-    """The `count` columns of U with the largest T(u, u, u)."""
+    """Return the `count` columns of U with the largest T(u, u, u)."""
     xp = namespace(U)
     order = xp.argsort(-along_itself(U, tensor.along(U)), stable=True)
     return xp.take(U, order[:count], axis=1)
@@ -184,7 +184,7 @@ def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> t
 
 
 def implicit(T: Array | Implicit, rank: int) -> Implicit:
-    """T as an `Implicit`; a dense T is stored as its d^2 (d + 1) / 2 coefficients of the products u_b u_c, b <= c.
+    """Return T as an `Implicit`; a dense T becomes its d^2 (d + 1) / 2 coefficients of the products u_b u_c, b <= c.
 
     Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. The symmetry of an implicit tensor
     is tested at three fixed vectors.
@@ -203,7 +203,7 @@ def implicit(T: Array | Implicit, rank: int) -> Implicit:
 
 
 def _folded(T: Array) -> Callable[[Array], Array]:
-    """U -> T(I, u, u) of every column as one matrix product: d^2 (d + 1) flops for a column."""
+    """Return U -> T(I, u, u) of every column as one matrix product: d^2 (d + 1) flops for a column."""
     xp, d = namespace(T), T.shape[0]
     rows, columns = np.triu_indices(d)
     b, c, both = (xp.asarray(index) for index in (rows, columns, rows * d + columns))
@@ -239,12 +239,12 @@ def _require_symmetric_products(T: Implicit) -> None:
 
 
 def scale_to_unit(V: Array, instead: Array) -> Array:
-    """The columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
+    """Return the columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
     xp = namespace(V)
     norm = xp.linalg.vector_norm(V, axis=0)
     return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)
 
 
 def along_itself(U: Array, products: Array) -> Array:
-    """T(u, u, u) (L,) of the columns of U (d, L) from `products` T(I, u, u) (d, L)."""
+    """Return T(u, u, u) (L,) of the columns of U (d, L) from `products` T(I, u, u) (d, L)."""
     return namespace(U).sum(U * products, axis=0)

@@ -46,7 +46,7 @@ class PairMixture:
         return np.asarray((1 - self.background) * self.topics * self.prevalence)
 
     def expected(self, independent: np.ndarray) -> np.ndarray:
-        """The probability of each pair of words under the mixture, (n_words, n_words).
+        """Return the probability of each pair of words under the mixture, (n_words, n_words).
 
         `independent` (n_words, n_words) are the probabilities of pairs of independent words, the background.
         """
@@ -65,14 +65,14 @@ class NoisyPairs:
     frequencies: np.ndarray
 
     def estimate(self) -> np.ndarray:
-        """The posterior mean of the counts without noise, nonnegative; see `refinement`. The diagonal is zero."""
+        """Return the posterior mean of the counts, nonnegative and with a zero diagonal; see `refinement`."""
         mean = posterior(self.counts, np.full(len(self.counts), self.std), self.frequencies)[0]
         symmetric = np.asarray((mean + mean.T) / 2)
         np.fill_diagonal(symmetric, 0.0)
         return symmetric
 
     def halves(self) -> tuple[NoisyPairs, NoisyPairs]:
-        """Two counts of the same pairs whose noises are independent, each of sqrt(2) times the standard deviation.
+        """Return two counts of the same pairs with independent noises of sqrt(2) times the standard deviation.
 
         Public noise Z' with the distribution of the counts' own noise Z is added to them and subtracted from them;
         Z + Z' and Z - Z' are independent.
@@ -84,7 +84,7 @@ class NoisyPairs:
 
 
 def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream: int = 0) -> PairMixture:
-    """The likeliest mixture of `k` topics; those that `guided` guides are pulled to their seed words in every step.
+    """Return the likeliest mixture of `k` topics; guided ones are pulled to their seed words in every step.
 
     Starts are drawn from the public random stream of number `stream`, so that the mixture is a function of the released
     `pairs`.
@@ -93,7 +93,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     independent = np.outer(frequencies, frequencies)
 
     def refine(mixture: PairMixture, steps: int) -> PairMixture:
-        """The `mixture` after `steps` of expectation maximisation."""
+        """Return the `mixture` after `steps` of expectation maximisation."""
         for _ in range(steps):
             expected = np.maximum(mixture.expected(independent), 1e-300)
             ratios = counts / expected
@@ -118,7 +118,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
 
 
 def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:
-    """How well the topics of a `mixture` agree with those fitted to each of the `halves`, matched one to one.
+    """Compare the topics of a `mixture` with those fitted to each of the `halves`, matched one to one.
 
     Returns the cosine of each topic and its match in each half, (n_halves, k). Also returns, for each of a topic's
     first ten words, the number of halves in which this word is among the first ten words of the match, (k, 10).

@@ -42,7 +42,7 @@ def noisy_power_method(
     noise: Callable[[Array], Array] | None = None,
     away_from: Array | None = None,
 ) -> Subspace:
-    """An approximate leading subspace of a symmetric A after `rounds` of X <- orth(A X + G).
+    """Find an approximate leading subspace of a symmetric A by `rounds` of X <- orth(A X + G).
 
     `A` is an array (d, d), a scipy sparse matrix, or any callable from orthonormal X (d, p) to A X, which may add
     noise of its own. `noise` maps X to G (d, p): any distribution, fixed or adaptive. `X` (d, p) is the start, see
@@ -71,7 +71,7 @@ def noisy_power_method(
 
 
 def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
-    """An orthonormal basis (d, p) of a uniformly random subspace, the usual public start of a power method.
+    """Return an orthonormal basis (d, p) of a uniformly random subspace, the usual public start of a power method.
 
     It has the library, device and type of `array`, or of NumPy's float64 arrays without `array`. Cost: d p^2. Raises
     `InputError` unless 1 <= p <= d.
@@ -82,7 +82,7 @@ def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None =
 
 
 def orthonormal(Y: Array, away_from: Array | None = None) -> Array:
-    """The Q of a QR factorization of `Y` (d, p), after projection orthogonal to the unit vector `away_from` (d,)."""
+    """Return the Q of `Y` (d, p) by QR, after projection orthogonal to the unit vector `away_from` (d,)."""
     xp = namespace(Y)
     if away_from is not None:
         Y = Y - away_from[:, None] * (away_from @ Y)[None, :]
@@ -90,14 +90,14 @@ def orthonormal(Y: Array, away_from: Array | None = None) -> Array:
 
 
 def largest_sine(X: Array, Y: Array) -> float:
-    """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p), the sine of their largest angle. Cost: d p^2."""
+    """Return the sine of the largest angle of orthonormal X and Y (d, p), the norm of (I - X X') Y. Cost: d p^2."""
     rest = Y - X @ (X.T @ Y)
     largest = float(namespace(X, Y).linalg.eigvalsh(rest.T @ rest)[-1])
     return math.sqrt(min(max(largest, 0.0), 1.0))
 
 
 def multiplier(A: Any, d: int) -> Callable[[Array], Array]:
-    """X -> A X for a symmetric A (d, d): an array, a scipy sparse matrix, or a callable, which is returned as it is.
+    """Return X -> A X for a symmetric A (d, d): an array, a scipy sparse matrix, or the callable itself.
 
     Raises `InputError` for an array or sparse matrix that is not finite, square, symmetric and of size d.
     """
@@ -118,7 +118,7 @@ def multiplier(A: Any, d: int) -> Callable[[Array], Array]:
 
 
 def sparse_floats(A: Any, name: str) -> Any:
-    """The scipy sparse `A` in compressed rows and real floating point; raises `InputError` unless it is finite.
+    """Return the scipy sparse `A` in compressed rows and real floating point; raises `InputError` unless it is finite.
 
     Whole numbers become float64, because their squares and sums might overflow.
     """
@@ -131,7 +131,7 @@ def sparse_floats(A: Any, name: str) -> Any:
 
 
 def check_start(X: Array, d: int | None = None) -> Array:
-    """`X` as a finite (d, p) array with 1 <= p <= d; raises `InputError` for any other."""
+    """Return `X` as a finite (d, p) array with 1 <= p <= d; raises `InputError` for any other."""
     X = floats(X, "X")
     if X.ndim != 2 or not 1 <= X.shape[1] <= X.shape[0]:
         raise InputError(f"X must have shape (d, p) with 1 <= p <= d, got {tuple(X.shape)}")
@@ -141,7 +141,7 @@ def check_start(X: Array, d: int | None = None) -> Array:
 
 
 def check_product(Y: Array, X: Array) -> Array:
-    """`Y` = A X as a finite array of the shape of `X`; raises `InputError` for any other."""
+    """Return `Y` = A X as a finite array of the shape of `X`; raises `InputError` for any other."""
     Y = floats(Y, "A X")
     if Y.shape != X.shape:
         raise InputError(f"A X must have the shape of X, {tuple(X.shape)}, got {tuple(Y.shape)}")

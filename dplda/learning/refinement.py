@@ -58,7 +58,7 @@ def variational_rounds(
     smoothing: float = SMOOTHING,
     earlier: CountSums | None = None,
 ) -> Refined:
-    """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
+    """Return the word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
     `start` are the first topics (n_words, k), columns on the simplex; `frequencies` (n_words,) sum to one. Counts, and
     so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from the posterior mean
@@ -76,24 +76,24 @@ def variational_rounds(
 
 
 def estimated_topics(sums: CountSums, frequencies: np.ndarray) -> np.ndarray:
-    """Topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
+    """Return topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
     return smoothed_topics(posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
 
 
 def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
-    """Topics (n_words, k) that are proportional to `counts` plus `smoothing`."""
+    """Return topics (n_words, k) that are proportional to `counts` plus `smoothing`."""
     smoothed = counts + smoothing
     return np.asarray(smoothed / smoothed.sum(axis=0))
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
+    """Return the cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
     norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))
 
 
 def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarray:
-    """The mean of `counts` (n_words, k) over `std` (n_words,) for each topic's top words by `median`, (k,)."""
+    """Return the mean of `counts` (n_words, k) over `std` (n_words,) for each topic's top words by `median`, (k,)."""
     if not std.all():
         return np.full(counts.shape[1], np.inf)
     shares = median / np.maximum(median.sum(axis=0), 1e-300)
@@ -102,12 +102,12 @@ def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarr
 
 
 def first_words(topics: np.ndarray) -> np.ndarray:
-    """The ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
+    """Return the ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
     return np.argsort(-topics, axis=0, kind="stable")[:_TOP].T
 
 
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each topic's ten words with the largest estimated counts, and the probability that each belongs to the ten.
+    """Return each topic's ten words with the largest estimated counts, and how probably each belongs to the ten.
 
     Both are (k, 10). The probability is the posterior one: that the word's true count exceeds the middle between the
     tenth and the eleventh largest posterior medians. It is 1 without noise, and with ten words or fewer.
@@ -141,7 +141,7 @@ def posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> t
 
 
 def _estimates(mixtures: Iterable[tuple[np.ndarray, _Mixture]], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and median (n_words, k) by the `mixtures`; without any, `counts`, negative ones set to zero."""
+    """Return posterior mean and median (n_words, k) by the `mixtures`; without any, the nonnegative `counts`."""
     mean = np.maximum(counts, 0.0)
     median = mean.copy()
     for words, mixture in mixtures:
@@ -150,7 +150,7 @@ def _estimates(mixtures: Iterable[tuple[np.ndarray, _Mixture]], counts: np.ndarr
 
 
 def _mixtures(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> Iterator[tuple[np.ndarray, _Mixture]]:
-    """The groups of words, and the mixture that is estimated for each."""
+    """Yield groups of words, and the mixture that is estimated for each."""
     sizes = np.maximum(counts.sum(axis=0), 0.0)
     sizes = np.maximum(sizes, 1e-3 * max(float(sizes.sum()), 1e-9))
     expected = np.outer(frequencies, sizes)
@@ -177,7 +177,7 @@ class _Mixture:
     def fit(
         cls, x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray, sizes: np.ndarray
     ) -> _Mixture:
-        """The mixture of the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
+        """Fit the mixture to the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
         x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
         centres, spread, variance, likelihood = _components(x, std, expected, lifts)
         sample = likelihood[:: max(1, len(x) // _SAMPLE)]
@@ -193,7 +193,7 @@ class _Mixture:
         return cls(lifts, weights, sizes, (mean, within[np.arange(len(x)), middle]))
 
     def above(self, x: np.ndarray, std: np.ndarray, expected: np.ndarray, least: np.ndarray) -> np.ndarray:
-        """The posterior probability (n,) that the true count of each noisy count `x` (n,) exceeds `least` (n,)."""
+        """Return the posterior probability (n,) that the true count behind each noisy `x` (n,) exceeds `least` (n,)."""
         x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
         centres, spread, variance, likelihood = _components(x, std, expected, self.lifts)
         likelihood = likelihood * self.weights
@@ -205,7 +205,7 @@ class _Mixture:
 def _components(
     x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The mixture's component of each lift for the noisy counts `x` (n, 1), as four arrays (n, len(lifts)).
+    """Return the mixture's component of each lift for the noisy counts `x` (n, 1), as four arrays (n, len(lifts)).
 
     They are the mean and the variance of the true count before `x` is known, the variance of the noisy count, and the
     likelihood of `x` up to a factor for each row.
@@ -237,14 +237,14 @@ class Guide:
         return self._mixed(counts, PULL)
 
     def names(self, names: Sequence[str], k: int) -> list[str]:
-        """The name of each of `k` topics, empty for a topic that is not guided; an empty list without `names`."""
+        """Return the name of each of `k` topics, empty for one that is not guided; an empty list without `names`."""
         if not names:
             return []
         given = dict(zip(self.columns.tolist(), names, strict=True))
         return [given.get(topic, "") for topic in range(k)]
 
     def _mixed(self, columns: np.ndarray, weight: float) -> np.ndarray:
-        """`columns` with a share `weight` of each guided one replaced by its seed words; sums stay the same."""
+        """Replace a share `weight` of each guided one of `columns` by its seed words; sums stay the same."""
         if not len(self.columns):
             return columns
         mixed = columns.copy()
@@ -256,7 +256,7 @@ class Guide:
 def guide(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray, topics: np.ndarray
 ) -> Guide:
-    """The guide of `topics` (n_words, k) over `words`: each list of seed words guides the topic that fits it best.
+    """Match each list of seed words with the one of `topics` (n_words, k) over `words` that fits it best.
 
     Within a list, words weigh as much as their `frequencies` (n_words,). Lists and topics are matched so that the sum
     of log(1 + lift), averaged over the words of a list, is largest. Raises `UnsupportedByData` for a list without a
@@ -274,7 +274,7 @@ def guide(
 def seed_distributions(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray
 ) -> np.ndarray:
-    """For each list of seed words, a distribution over the words that `words` also contains, (n_words, n_guided)."""
+    """Return a distribution over those of `words` that each list of seed words contains, (n_words, n_guided)."""
     place = {word: index for index, word in enumerate(words)}
     seeds = np.zeros((len(words), len(seed_words)))
     for column, (name, listed) in enumerate(seed_words.items()):

@@ -43,7 +43,7 @@ from dplda.papers.neighbours import (
 def analyze_gauss(
     A: Any, k: int, *, epsilon: float, delta: float, rng: np.random.Generator, neighbours: str = ROW
 ) -> Subspace:
-    """The k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
+    """Return the k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
 
     `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are scaled down to it). A'A changes by
     at most 1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian
@@ -80,7 +80,7 @@ def private_power_method(
     change: float = 1.0,
     by_largest_entry: bool = False,
 ) -> Subspace:
-    """The private power method: X <- orth(A X + G), (epsilon, delta)-private for neighbouring matrices A.
+    """Find a leading subspace by X <- orth(A X + G), (epsilon, delta)-private for neighbouring matrices A.
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
@@ -131,7 +131,7 @@ def private_low_rank(
     change: float = 1.0,
     by_largest_entry: bool = False,
 ) -> LowRank:
-    """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
+    """Return a private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
     Arguments, errors and noise are as in `private_power_method`, with `rounds` + 1 queries. The last query is Y = A X +
     G at the final X. The spectral norm of A - B is at most s_(k+1) + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
@@ -151,7 +151,7 @@ def private_low_rank(
 def _noise(
     event: Event, rng: np.random.Generator, neighbours: str, change: float, by_largest_entry: bool
 ) -> Callable[[Array], Array]:
-    """X -> the noise of one query of `event` at X."""
+    """Return X -> the noise of one query of `event` at X."""
     check_choice("neighbours", neighbours, NEIGHBOURS)
     require_change(change)
 

@@ -36,7 +36,7 @@ ROWS = (ROW, REPLACED_ROW)
 
 
 def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
-    """Largest Frobenius norm of (A - A') X over neighbours with change 1, for X (d, p) with orthonormal columns.
+    """Return the largest Frobenius norm of (A - A') X over neighbours with change 1, for orthonormal X (d, p).
 
     For entries it is the square root of the sum of the two largest squared row norms of X. With `by_largest_entry` it
     is replaced by the paper's upper bound sqrt(2 p) max |X_ij|.
@@ -49,7 +49,7 @@ def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 
 
 def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
-    """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
+    """Return the largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
 
     The bound for the spectral relation is p sqrt(d), a tenth of the bound in Lemma 4.5. For one row it is sqrt(d p),
     because |a|_1 |X'a|_1 <= sqrt(d p). For a replaced row it is sqrt(d p) times the l2 sensitivity.
@@ -62,7 +62,7 @@ def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 
 
 def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
-    """The `order`-norm of the two rows of X with the largest `order`-norms, or its bound by the largest entry."""
+    """Return the `order`-norm of the two largest rows of X by that norm, or its bound by the largest entry."""
     xp = namespace(X)
     entries = xp.abs(X) ** order
     if by_largest_entry:
@@ -74,25 +74,25 @@ def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
 
 @lru_cache(maxsize=64)
 def total_mu(epsilon: float, delta: float) -> float:
-    """The GDP parameter mu of (epsilon, delta). Raises `InputError` unless both are in the ranges of a run."""
+    """Return the GDP parameter mu of (epsilon, delta). Raises `InputError` unless both are in the ranges of a run."""
     RANGES["epsilon"].check("epsilon", epsilon)
     RANGES["delta"].check("delta", delta)
     return gaussian_budget(epsilon, delta)
 
 
 def gaussian_event(stage: str, count: int, mu: float) -> Event:
-    """The event of `count` equal Gaussian queries that together are mu-GDP."""
+    """Return the event of `count` equal Gaussian queries that together are mu-GDP."""
     return Event(stage=stage, noise_multiplier=math.sqrt(count) / mu, count=count)
 
 
 def pure_event(stage: str, count: int, mu: float) -> Event:
-    """The event of `count` equal pure-epsilon queries that together are mu-GDP (docs/privacy.md, section 4.1)."""
+    """Return the event of `count` equal pure queries that together are mu-GDP (docs/privacy.md, section 4.1)."""
     chance = float(ndtr(mu / math.sqrt(count) / 2))
     return Event(stage=stage, mechanism=PURE, epsilon=math.log(chance / (1 - chance)), count=count)
 
 
 def calibrated_event(stage: str, count: int, epsilon: float, delta: float) -> Event:
-    """The event of `count` equal queries that together meet (epsilon, delta): Gaussian, or pure if delta is 0."""
+    """Return the event of `count` equal queries that meet (epsilon, delta): Gaussian, or pure if delta is 0."""
     if delta != 0:
         return gaussian_event(stage, count, total_mu(epsilon, delta))
     RANGES["epsilon"].check("epsilon", epsilon)
@@ -100,7 +100,7 @@ def calibrated_event(stage: str, count: int, epsilon: float, delta: float) -> Ev
 
 
 def require_change(change: float) -> None:
-    """Raise `InputError` unless `change`, by which neighbours may differ, is positive and finite."""
+    """Raise `InputError` unless `change`, the largest difference of neighbours, is positive and finite."""
     if not 0 < change < math.inf:
         raise InputError(f"change must be positive and finite, got {change!r}.")
 

@@ -29,7 +29,7 @@ from dplda.learning.power_method import (
 
 
 def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rounds: int | None = None) -> Subspace:
-    """The streaming power method: X <- orth(sum of z z' X) over `samples` fresh samples z in each round.
+    """Find a leading subspace by X <- orth(sum of z z' X) over `samples` fresh samples z in each round.
 
     `blocks` is any iterable of blocks of samples: arrays (n, d) of the library of `X`, scipy sparse matrices (n, d) or
     single samples (d,). A round may begin inside a block. `X` (d, p) is the start, see `random_basis`. Stops after
@@ -110,7 +110,7 @@ class SampleStream:
         self._first = self._read = 0
 
     def peek(self, needed: int) -> Any:
-        """The current block (n, d), which has unread samples; `needed` is for the message at the end of the stream."""
+        """Return the block (n, d) with the next sample; `needed` is for the message at the end of the stream."""
         while self._block is None or self._first == self._block.shape[0]:
             block = next(self._blocks, None)
             if block is None:
@@ -119,7 +119,7 @@ class SampleStream:
         return self._block
 
     def read(self, count: int) -> Iterator[Any]:
-        """The next `count` samples, in pieces (n, d)."""
+        """Yield the next `count` samples, in pieces (n, d)."""
         while count:
             block = self.peek(count)
             last = min(block.shape[0], self._first + count)
@@ -147,7 +147,7 @@ class StreamEnded(InputError):
 
 
 def _rows(Z: Any, first: int, last: int) -> Any:
-    """Rows `first` to `last` of `Z`, without a copy if `Z` is sparse."""
+    """Return rows `first` to `last` of `Z`, without a copy if `Z` is sparse."""
     if not sparse.issparse(Z):
         return Z[first:last, :]
     begin, end = Z.indptr[first], Z.indptr[last]

@@ -73,7 +73,7 @@ def simultaneous_power_method(
 
 
 def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, rounds: int) -> Array:
-    """The `rank` leading eigenvectors of T(I, I, w), (d, rank)."""
+    """Return the `rank` leading eigenvectors of T(I, I, w), (d, rank)."""
     xp = namespace(tensor.example)
     w = xp.mean(tensor.along(tensor.directions(rng, probes)), axis=1, keepdims=True)
     w = scale_to_unit(w, w)
@@ -91,7 +91,7 @@ def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, r
 
 
 def _orthonormal(V: Array) -> Array:
-    """The columns of V (d, r) made orthonormal in their order, without a change of sign."""
+    """Return the columns of V (d, r) made orthonormal in their order, without a change of sign."""
     xp = namespace(V)
     Q, R = xp.linalg.qr(V)
     return Q * (1 - 2 * xp.astype(xp.linalg.diagonal(R) < 0, R.dtype))
@@ -151,7 +151,7 @@ def private_tensor_power_method(
 
 
 def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Noise scales (L,) for the unit columns u of U (d, L), if T' - T is one symmetric entry of size `change`.
+    """Return the noise scales (L,) for unit columns u of U (d, L), if T' - T is one symmetric entry of size `change`.
 
     T' - T is +-`change` e_i x e_j x e_k over its six orders. `contracted` is the number n of modes contracted with u: 2
     for products T(I, u, u), 3 for values T(u, u, u). The scale of a column is
@@ -169,7 +169,7 @@ def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
 
 
 def unit_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Noise scales (L,) for the unit columns u of U (d, L), if |T' - T|_F <= `change`.
+    """Return the noise scales (L,) for the unit columns u of U (d, L), if |T' - T|_F <= `change`.
 
     `contracted` as in `entry_scales`.
 

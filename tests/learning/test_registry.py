@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
@@ -18,7 +22,8 @@ from dplda.budget.accountant import calibrate
 from dplda.learning.placements import registry
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import _AUTOMATIC_TOPICS
+from dplda.learning.vocabulary_size import most_topics
+from dplda.model.prior_topics import PriorTopics
 
 STAGES = {  # what the edges pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},
@@ -145,7 +150,7 @@ def test_the_placements_own_split_is_over_all_its_edges(placement):
     assert plan(asked) == found.shares(True, found.split, asked)
 
 
-@pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", _AUTOMATIC_TOPICS)])
+@pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", most_topics(FitSettings.of(topics="auto")))])
 def test_power_iterations_are_paid_for_as_many_topics_as_there_may_be(topics, most):
     (tensor,) = [s for s in plan(FitSettings.of(placement="tensor-power", topics=topics)) if s.stage == "tensor"]
     assert tensor.count == 9 * most
@@ -179,6 +184,26 @@ def test_a_calibration_that_a_placement_has_not_is_refused_and_those_that_have_i
 def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, asked, message):
     with pytest.raises(InputError, match=message):
         plan(FitSettings.of(placement=placement, **{"topics": 3, **asked}))
+
+
+@pytest.mark.parametrize("placement", EVERY)
+def test_priors_seed_words_and_clusters_are_for_placements_that_say_so(placement):
+    found = registry.find(placement)
+    assert (found.learn_from_prior is None) == (found.learn_next is None)
+    prior = PriorTopics(np.full((3, 4), 0.25), tuple("abcd"), "a test", True)
+    for allowed, option in (
+        (found.learn_from_prior is not None, {"prior": prior}),
+        (found.takes_seed_words, {"seed_words": {"fruit": ("apple",)}}),
+        (found.runs_on_cluster, {"engine": "dask"}),
+    ):
+        with nullcontext() if allowed else pytest.raises(InputError, match=placement):
+            FitSettings.of(placement=placement, topics=3, **option)
+
+
+def test_the_names_of_placements_are_known_without_their_modules():
+    code = "import sys, dplda.learning.settings; print(*[name for name in sys.modules if '.placements.' in name])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == ["dplda.learning.placements.registry"]
 
 
 @pytest.mark.parametrize("placement", DENSE)

@@ -34,7 +34,7 @@ SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["e3"])
 
 
@@ -52,7 +52,7 @@ def learn(
 
 
 def _contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """E3(W, W, W), (k, k, k), from the `coordinates` of E3(Q, Q, Q), for W = Q diag(values)^(-1/2), `values` (k,)."""
+    """Return E3(W, W, W) (k, k, k) from the `coordinates` of E3(Q, Q, Q), for W = Q diag(values)^(-1/2)."""
     root = values**-0.5
     return np.asarray(unpack(coordinates, len(root)) * np.einsum("a,b,c->abc", root, root, root))
 

@@ -47,7 +47,7 @@ _TEST = 0.2  # share of the budget of e7 that each of the two tests gets
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     weight = EDGES_WEIGHT * split["e7"]
     return (
         *shares_before_tensor(public_vocabulary, split),

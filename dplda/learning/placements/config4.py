@@ -33,7 +33,7 @@ SPLIT = {"e9": 1.0}
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),

@@ -114,7 +114,7 @@ _SHARE_NORM = 1.0  # largest norm of a document's proportions
 def shares(
     public_vocabulary: bool, topics: int | str, refine_rounds: int = REFINE_ROUNDS, *, with_prior: bool = False
 ) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
+    """Return the stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
 
     With a prior, there are also the shares of its test; without a public vocabulary, the test includes the frequencies
     of the prior's words.
@@ -143,7 +143,7 @@ def shares(
 
 
 def _spectral_stages(with_prior: bool) -> tuple[Stage, Stage, Stage]:
-    """The names of the stages of the subspace, the core and the tensor.
+    """Return the names of the stages of the subspace, the core and the tensor.
 
     With a prior, all are named ``start``, because `learn_from_prior` spends their events if the prior explains the
     documents.
@@ -223,7 +223,7 @@ def _subspace(
     p: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, Release]:
-    """Orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
+    """Return orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
 
     X contains the direction of the noisy mean `m` (d,), then p directions of power rounds. `s` (d,) is the word scale.
     """
@@ -232,7 +232,7 @@ def _subspace(
     rounds: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        """E2 X with rows scaled by signal / (signal + `_ROW_NOISE` * noise), a weak Wiener filter.
+        """Return E2 X with rows scaled by signal / (signal + `_ROW_NOISE` * noise), a weak Wiener filter.
 
         The signals of the rows are proportional to their `energy` and sum to the squared norm of E2 X less the squared
         norm of its noise.
@@ -249,7 +249,7 @@ def _subspace(
 
 
 def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
-    """Estimates of the core's signal and noise, from the release of the last round's `block` E2 X (d, p).
+    """Return estimates of the core's signal and noise, from the release of the last round's `block` E2 X (d, p).
 
     The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The signal is the block's (`topics` - 1)-th singular
     value less that norm: the block leaves out the direction of the mean, which stands for one topic. The noise is a
@@ -261,7 +261,7 @@ def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
 
 
 def uses_pairs(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
-    """Whether a run over `documents` units of these `words` learns its topics from pairs; all numbers are released.
+    """Return whether a run over `documents` units of these `words` learns from pairs; all numbers are released.
 
     False for a batch of a series, because later batches continue the counts of words in topics. Also false for a run
     with so many topics or seed words that fitting their pairs would take minutes (docs/privacy.md, section 9.13).
@@ -323,7 +323,7 @@ def learn_from_pairs(
 
 
 def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages: Sequence[str]) -> WordFrequencies:
-    """The `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
+    """Return the `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
     release.gate.use_words(words.words)
     mean = release.jointly(stages, statistics.first_moment(np.ones(len(words.words))), LOW_QUANTILE)
     scale = max(float(words.frequencies.sum()), words.std) / max(float(mean.total.sum()), mean.std)
@@ -333,7 +333,7 @@ def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages
 
 
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
-    """Whether the topics of `prior` explain the documents; False, without a release, if it has too few of `words`.
+    """Return whether the topics of `prior` explain the documents; False, unreleased, if it has too few of `words`.
 
     One noisy sum over documents decides: the log-likelihood gains of the prior topics over the corpus's word
     frequencies. A document adds its gain minus a public threshold (`_LEAST_GAIN` or more, growing with log k for k
@@ -357,7 +357,7 @@ def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: F
 def learn_from_prior(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """The prior topics that the documents contain most, over `words`, for a prior that explains the documents.
+    """Return the prior topics that the documents contain most, over `words`, for a prior that explains the documents.
 
     One noisy sum, of the documents' proportions of all prior topics, spends the events of `learn`. The topics with the
     largest sums are chosen. Text about another topic does not count for them. `rng` is not used.
@@ -396,7 +396,7 @@ def learn_from_prior(
 
 
 def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
-    """A guided topic for each list of seed words, then the prior `topics` (n_words, a) that none of them replaces.
+    """Return a guided topic for each list of seed words, then the prior `topics` (n_words, a) that are not replaced.
 
     A guided topic is a mixture of its seed words and the prior topics. A prior topic's weight in it is proportional to
     the squared mean lift of the seed words in that prior topic. A prior topic with more than half of the weight is

@@ -49,7 +49,7 @@ _LEAST_STD = 1e-9  # of a frequency
 
 
 def shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The stages of a batch with their parts of its mu^2."""
+    """Return the stages of a batch with their parts of its mu^2."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),
@@ -129,7 +129,7 @@ class _BatchWords:
 
 
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
-    """The words of this batch and, if they are chosen privately, of the series, as many as `supported_words` keeps.
+    """Return the words of this batch and, if they are chosen privately, of the series, up to `supported_words`.
 
     Frequencies are averaged over batches by their precision. The frequency of a word that was not chosen in this batch
     is lowered instead, so that the word leaves the list in time.
@@ -155,7 +155,7 @@ def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float
 def _new_topic(
     batch: _BatchWords, std: float, earlier: ReleasedCounts, topics: np.ndarray, documents: float
 ) -> list[np.ndarray]:
-    """A topic (n_words,) of words that rose, if there are enough; none otherwise.
+    """Return a topic (n_words,) of words that rose, if there are enough; none otherwise.
 
     A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches.
     For a new word the latter is taken to be the least frequency of the known words. A word that was too frequent for

@@ -78,7 +78,7 @@ _LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share o
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """One share for each exact release; the weights have no meaning.
+    """Return one share for each exact release; the weights have no meaning.
 
     Raises `InputError` for settings that the paper's configurations do not support.
     """
@@ -88,7 +88,7 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 def _budgets(settings: FitSettings) -> dict[str, tuple[float, float]]:
-    """(epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
+    """Return (epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
     if settings.model.topics == "auto":
         raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
     privacy, model = settings.privacy, settings.model
@@ -106,7 +106,7 @@ def learn(
     budgets, drawn = _budgets(settings), dict[str, EdgeNoise]()
 
     def noise(edge: str, quantities: Quantities, *shape: int) -> np.ndarray:
-        """Independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
+        """Return independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
         drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=rng.laplace)
         return np.asarray(rng.normal(0.0, drawn[edge].std, shape))
 
@@ -149,7 +149,7 @@ def learn(
 
 
 def _whitening(M2: np.ndarray, k: int) -> Whitening:
-    """Whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
+    """Return the whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
     d = len(M2)
     values, vectors = scipy.linalg.eigh((M2 + M2.T) / 2, subset_by_index=(d - k, d - 1))
     floor = max(_LEAST_EIGENVALUE * values[-1], 1e-12)
@@ -159,7 +159,7 @@ def _whitening(M2: np.ndarray, k: int) -> Whitening:
 def _quantities(
     documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
 ) -> Quantities:
-    """Exact quantities of the data; without the tensor's eigenvalues `values` (k,), its quantities are zero."""
+    """Return the exact quantities of the data; those of the tensor are zero without its eigenvalues `values` (k,)."""
     falling = -np.sort(-values) if values is not None else np.zeros(1)
     return Quantities(
         documents=max(documents, 3.0),
@@ -174,18 +174,18 @@ def _quantities(
 
 
 def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
-    """A symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
+    """Return a symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
     return np.asarray((Z + Z.T) / math.sqrt(2))
 
 
 def _symmetric_part(Z: np.ndarray) -> np.ndarray:
-    """The symmetric part of Z (k, k, k): isotropic among symmetric tensors if Z has independent normal entries."""
+    """Return the symmetric part of Z (k, k, k), which is isotropic if Z has independent normal entries."""
     Z = (Z + Z.transpose(1, 0, 2)) / 2
     return np.asarray((Z + Z.transpose(0, 2, 1) + Z.transpose(2, 1, 0)) / 3)
 
 
 def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Noise with the law of E(W, W, W), E the symmetric part of (d, d, d) independent entries like Z's (k, k, k).
+    """Return noise with the law of E(W, W, W), E the symmetric part of (d, d, d) entries independent like those of Z.
 
     With L'L = W'W it is g(L, L, L), g the symmetric part of Z (T3 of docs/privacy.md), so nothing has size d^3.
     """
@@ -218,14 +218,14 @@ class EdgeNoise:
 
 
 def equal_split(placement: str) -> dict[str, float]:
-    """Equal shares of the budget for the edges of `placement`, as in the authors' code."""
+    """Return equal shares of the budget for the edges of `placement`, as in the authors' code."""
     return dict.fromkeys(EDGES[placement], 1 / len(EDGES[placement]))
 
 
 def edge_budgets(
     placement: str, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> dict[str, tuple[float, float]]:
-    """(epsilon, delta) of each edge of `placement` by simple composition (Proposition 23); equal shares by default.
+    """Return (epsilon, delta) of each edge by simple composition (Proposition 23); equal shares by default.
 
     Raises `InputError` unless `split` has a positive share for each edge of the placement and they sum to 1.
     """
@@ -240,18 +240,18 @@ def edge_budgets(
 
 
 def _gaussian_scale(epsilon: float, delta: float) -> float:
-    """Standard deviation over sensitivity for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
+    """Return standard deviation over sensitivity, for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
     return (math.sqrt(epsilon + math.log(1 / delta)) + math.sqrt(math.log(1 / delta))) / (2 * epsilon)
 
 
 def delta_2(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M2 (Theorem 4, equation 82)."""
+    """Return the l1 sensitivity of M2 (Theorem 4, equation 82)."""
     a, _, _ = coefficients(alpha0)
     return (2 + 4 * a) / documents
 
 
 def delta_3(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
+    """Return the l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
 
     The proof counts only one of the three terms of P(E2, m), which LDA's correction multiplies by b (docs/privacy.md).
     """
@@ -261,14 +261,14 @@ def delta_3(documents: float, alpha0: float) -> float:
 
 
 def m3_norm(documents: float, alpha0: float) -> float:
-    """l1 norm of M3, which bounds its other norms (equation 111)."""
+    """Return the l1 norm of M3, which bounds its other norms (equation 111)."""
     _, b, c3 = coefficients(alpha0)
     N = documents
     return 1 - 6 * b * N / (N - 1) + 3 * c3 * N**2 / ((N - 1) * (N - 2))
 
 
 def _delta_whitened(q: Quantities) -> float:
-    """l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
+    """Return the l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
 
     The difference of W and W' is cubed, although it enters once (110), and W is assumed to be unique, although it is
     unique only up to a rotation. sigma_k - Delta_2 is at least its floor.
@@ -281,7 +281,7 @@ def _delta_whitened(q: Quantities) -> float:
 
 
 def _delta_pairs(q: Quantities) -> float:
-    """l2 sensitivity of each vector and value of the decomposition (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
+    """Return the l2 sensitivity of each eigenvector and eigenvalue (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
 
     The paper uses a convergence theorem for one tensor as a stability bound between two.
     """
@@ -289,7 +289,7 @@ def _delta_pairs(q: Quantities) -> float:
 
 
 def _delta_topics(q: Quantities) -> float:
-    """l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges the release of k topics as one."""
+    """Return the l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges k topics as one."""
     change, scale = delta_2(q.documents, q.alpha0), topic_scale(q.alpha0)
     return scale * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (_delta_pairs(q) + change / q.sigma_k)
@@ -298,7 +298,7 @@ def _delta_topics(q: Quantities) -> float:
 
 
 def topic_scale(alpha0: float) -> float:
-    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
+    """Return (alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
 
     The correct factor is this times sqrt(alpha0 (alpha0 + 1)).
     """
@@ -306,17 +306,17 @@ def topic_scale(alpha0: float) -> float:
 
 
 def _sigma_floor(alpha0: float) -> float:
-    """The least value of noisy eigenvalues of M2, to which smaller ones are raised, in the paper's units."""
+    """Return the value to which smaller noisy eigenvalues of M2 are raised, in the paper's units."""
     return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """The least value of noisy gaps of the whitened M3, to which smaller ones are raised, in the paper's units."""
+    """Return the value to which smaller noisy gaps of the whitened M3 are raised, in the paper's units."""
     return _FLOOR / topic_scale(alpha0)
 
 
 def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float]) -> Quantities:
-    """`q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
+    """Return `q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
 
     Each bound is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with
     probability delta (Lemma 44). Lemma 9 prints the sensitivities 1/N and 2/N for the eigenvalues and 1 for gamma_s;
@@ -339,7 +339,7 @@ def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable
 def edge_noise(
     edge: str, q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float] = lambda: 0.0
 ) -> EdgeNoise:
-    """The noise of `edge`.
+    """Return the noise of `edge`.
 
     An edge with n noisy bounds (`_NOISY_BOUNDS`) divides epsilon and delta into n + 1 equal parts: one for each bound,
     and one for its Gaussian noise. `laplace` draws standard Laplace noise for the bounds; the default gives their
@@ -365,7 +365,7 @@ _LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen spl
 def bound(
     placement: str, q: Quantities, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> float:
-    """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
+    """Return a bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
 
     `q` are the quantities in the paper's formulas. The mechanism adds noise to its bounds on local sensitivities, too;
     here that noise is taken to be 0, its median. A gap gamma_s of M3 below `gap_floor` is raised to it.
@@ -384,7 +384,7 @@ def bound(
 
 
 def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> dict[str, float]:
-    """The split of the budget over the edges of `placement` with the least `bound`."""
+    """Return the split of the budget over the edges of `placement` with the least `bound`."""
     edges = EDGES[placement]
     if len(edges) == 1:
         return {edges[0]: 1.0}
@@ -413,7 +413,7 @@ def planted_quantities(
     zipf: float = 1.0,
     seed: int = 0,
 ) -> Quantities:
-    """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
+    """Return the population quantities of the corpus that `synthetic` draws with these arguments.
 
     The prior is symmetric, so that all lambda are equal and gamma_s is zero; `bound` raises gamma_s to its floor.
     """
@@ -433,7 +433,7 @@ def planted_quantities(
 
 
 def _gaussian_norm(std: float) -> float:
-    """Bound on |n| for the noise n of one number, with standard deviation `std`.
+    """Return a bound on |n| for the noise n of one number, with standard deviation `std`.
 
     Theorem 40 with log(2 / failure), because both tails count.
     """
@@ -441,13 +441,13 @@ def _gaussian_norm(std: float) -> float:
 
 
 def _gaussian_vector_norm(std: float, k: int) -> float:
-    """Bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
+    """Return a bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
     t = math.log(1 / _FAILURE)
     return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
 
 
 def _gaussian_matrix_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
+    """Return a bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
 
     Theorem 42, with the constant 2 of the semicircle law for its O().
     """
@@ -455,7 +455,7 @@ def _gaussian_matrix_norm(std: float, d: int) -> float:
 
 
 def _gaussian_tensor_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
+    """Return a bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
 
     Theorem 43; the variance multiplies both terms.
     """
@@ -464,7 +464,7 @@ def _gaussian_tensor_norm(std: float, d: int) -> float:
 
 
 def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
-    """Bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
+    """Return a bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
 
     The last norm of W is cubed, as the theorem needs but does not print.
     """
@@ -474,7 +474,7 @@ def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
 
 
 def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
-    """Bound on the l2 error of an unwhitened topic (124).
+    """Return a bound on the l2 error of an unwhitened topic (124).
 
     `vectors` and `values` bound the errors of eigenvectors and eigenvalues, and `e8` is the noise of M2. The parts of
     (124) are bounded by (134), or by (140) if the noise is on the eigenpairs themselves.

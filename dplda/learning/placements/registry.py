@@ -76,14 +76,14 @@ class Placement:
     reason: str = ""
 
     def learner(self, settings: FitSettings, from_prior: bool) -> Learn:
-        """The algorithm of a run; `from_prior` says that its prior explains the documents."""
+        """Return the algorithm of a run; `from_prior` says that its prior explains the documents."""
         way = self.learn_from_prior if from_prior else self.learn
         learn = self.learn_next if settings.continues_series else way
         assert learn is not None  # `FitSettings` refuses a prior that the placement does not allow
         return learn
 
     def plan(self, settings: FitSettings) -> tuple[Share, ...]:
-        """The budget shares of a run; raises `InputError` for settings that the placement does not support."""
+        """Return the budget shares of a run; raises `InputError` for settings that the placement does not support."""
         name, topics, vocabulary = settings.model.placement, settings.model.topics, settings.vocabulary
         split = settings.model.split or self.split
         if set(split) != set(self.split):
@@ -104,7 +104,7 @@ class Placement:
 
 
 def names(calibration: str = SOUND) -> tuple[str, ...]:
-    """The names of the placements that exist for `calibration`."""
+    """Return the names of the placements that exist for `calibration`."""
     return tuple(name for name, kind in _RECORDS if kind == calibration)
 
 
@@ -113,7 +113,7 @@ PRIVATE = tuple(name for name in PLACEMENTS if name != NO_NOISE)  # those with p
 
 
 def find(placement: str, calibration: str = SOUND) -> Placement:
-    """The placement of that name and calibration; raises `InputError` if there is none."""
+    """Return the placement of that name and calibration; raises `InputError` if there is none."""
     if (placement, calibration) not in _RECORDS:
         raise InputError(
             f"calibration {calibration} exists for placements {', '.join(names(calibration))}, not for {placement}."

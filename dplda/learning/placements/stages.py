@@ -69,7 +69,7 @@ _WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement'
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total.
+    """Return the shares of the words or their frequencies, and of the vote total, in every placement.
 
     The vote total is the divisor of votes that gives document frequencies (`Curator.choose_words`).
     """
@@ -78,7 +78,7 @@ def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The shares of the number of units and the words, and of m and its clipping norm."""
+    """Return the shares of the number of units and the words, and of m and its clipping norm."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),
@@ -88,7 +88,7 @@ def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def shares_before_tensor(public_vocabulary: bool, split: Mapping[str, float]) -> tuple[Share, ...]:
-    """`first_shares`, then the shares of E2 on the edges e4 and e8 together, and of the tensor's clipping norm."""
+    """Return `first_shares`, then the shares of E2 on the edges e4 and e8, and of the tensor's clipping norm."""
     return (
         *first_shares(public_vocabulary),
         Share(clip_of(Stage.MOMENT), 0.004),
@@ -113,11 +113,11 @@ class StageReleaser:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
 
     def jointly(self, stages: Sequence[str], contribution: Contribution, quantile: float) -> Release:
-        """One release that spends `stages`; the first of them has an event for the clipping norm."""
+        """Release once and spend `stages`; the first of them has an event for the clipping norm."""
         return self.gate.release_jointly(stages, contribution, self.clip(stages[0], contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
-        """The clipping norm of `stage`, near the `quantile` of the units' norms."""
+        """Return the clipping norm of `stage`, near the `quantile` of the units' norms."""
         key = stage, contribution.statistic.name
         if key not in self.clips:
             share = min(1.0, _CLIP_UNITS / self.documents)
@@ -126,7 +126,7 @@ class StageReleaser:
 
 
 def clip_quantile(signal: float, noise: float) -> float:
-    """The quantile of the units' norms at which to clip a moment, from released estimates of `signal` and `noise`.
+    """Return the quantile of the units' norms at which to clip, from released estimates of `signal` and `noise`.
 
     A low clip reduces noise and a high clip reduces bias, so the quantile rises with the signal-to-noise ratio. As
     `noise` goes to zero, nothing is clipped.
@@ -166,14 +166,14 @@ class Whitened:
         return np.asarray(self.scale[:, None] * self.whitening.W)
 
     def clip_quantile(self, at_least: float = 0.0) -> float:
-        """The quantile at which to clip the tensor, at least `at_least`.
+        """Return the quantile at which to clip the tensor, at least `at_least`.
 
         It follows from the least eigenvalue of M2 that whitening uses, and from the noise of M2.
         """
         return max(at_least, clip_quantile(float(self.whitening.values[-1]), self.noise))
 
     def corrected(self, E3: np.ndarray) -> np.ndarray:
-        """M3(W, W, W) from E3(W, W, W), both (k, k, k): LDA's correction by the released m and E2."""
+        """Return M3(W, W, W) from E3(W, W, W), both (k, k, k): LDA's correction by the released m and E2."""
         W = self.whitening.W
         return corrected_third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
 
@@ -183,7 +183,7 @@ class Whitened:
         return self.corrected(np.zeros((self.k,) * 3))
 
     def learned(self, pairs: EigenPairs) -> Learned:
-        """Topics and prevalence from the eigenpairs of M3(W, W, W)."""
+        """Return topics and prevalence from the eigenpairs of M3(W, W, W)."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
         topics, weights = to_topics(columns), prevalence(pairs.values, self.alpha0)
         judged = verdicts.of_spectrum(topics, self.facts["supported_topics"])
@@ -210,7 +210,7 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
 
 
 def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np.ndarray:
-    """The value of `result`; raises `UnsupportedByData` with the findings of the tests if one of them failed.
+    """Return the value of `result`; raises `UnsupportedByData` with the findings of the tests if one of them failed.
 
     `subject` begins the message, for example "the topics are".
     """
@@ -223,13 +223,13 @@ def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np
 
 
 def proportions(means: np.ndarray) -> np.ndarray:
-    """Noisy mean word proportions as a distribution over the words, (n_words,)."""
+    """Return the noisy mean word proportions as a distribution over the words, (n_words,)."""
     positive = np.maximum(means, 0.0) + 1e-12
     return np.asarray(positive / positive.sum())
 
 
 def word_power(documents: float, topics: int, settings: FitSettings) -> float:
-    """The exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
+    """Return the exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
 
     The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
     a document. It is least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
@@ -239,7 +239,7 @@ def word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 
 def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
-    """A function that releases the expected word-topic counts of topics, and the standard deviation of their noise.
+    """Return a function that releases the expected word-topic counts of topics.
 
     It maps topics (n_words, k) to noisy counts (n_words, k) and standard deviations (n_words,); each call is one
     release. `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the

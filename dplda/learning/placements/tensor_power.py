@@ -40,7 +40,7 @@ _QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' nor
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2; the tensor is queried k (R + 1) times."""
+    """Return the stages of a run with their parts of its mu^2; the tensor is queried k (R + 1) times."""
     queries = most_topics(settings) * (ITERATIONS + 1)
     return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["power"], queries)
 
@@ -56,13 +56,13 @@ def learn(
     C = release.clip(Stage.TENSOR, statistics.third_moment(W), whitened.clip_quantile(at_least=_QUANTILE))
 
     def along(U: np.ndarray) -> np.ndarray:
-        """Noisy T(I, u, u) for the only column u of U (k, 1)."""
+        """Return noisy T(I, u, u) for the only column u of U (k, 1)."""
         E3 = gate.release(Stage.TENSOR, statistics.third_moment_along(W, U), C).mean
         u = U[:, 0]
         return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 
     def value(U: np.ndarray) -> np.ndarray:
-        """Noisy T(u, u, u), (1,)."""
+        """Return noisy T(u, u, u), (1,)."""
         return np.asarray(along_itself(U, along(U)))
 
     pairs = noisy_tensor_power_method(Implicit(along, whitened.k), whitened.k, rng, iterations=ITERATIONS, value=value)
