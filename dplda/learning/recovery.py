@@ -1,7 +1,7 @@
 """From released numbers to topics: word scale, whitening and unwhitening, eigenpairs, prevalence.
 
 Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled
-and how many topics are learned is decided in `dplda.learning.vocabulary_size`.
+and how many topics are learned is decided in `dplda.learning.model_size`.
 """
 
 from __future__ import annotations

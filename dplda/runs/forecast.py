@@ -43,11 +43,7 @@ from dplda.base.config import MINIMUM_LENGTH, RANGES, Range
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import calibrate, cost
 from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
-from dplda.learning.placements import default
-from dplda.learning.placements.stages import LOW_QUANTILE, REFINE_QUANTILE, clip_quantile, word_power
-from dplda.learning.recovery import word_scale
-from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import (
+from dplda.learning.model_size import (
     chosen_words_needed,
     frequency_limit,
     most_paired_words,
@@ -56,6 +52,10 @@ from dplda.learning.vocabulary_size import (
     noise_level,
     run_mu,
 )
+from dplda.learning.placements import default
+from dplda.learning.placements.stages import LOW_QUANTILE, REFINE_QUANTILE, clip_quantile, word_power
+from dplda.learning.recovery import word_scale
+from dplda.learning.settings import FitSettings
 from dplda.private.curator import WordFrequencies
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE, SIGNED

@@ -26,11 +26,11 @@ from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget import Ledger, Quote
 from dplda.budget.accountant import calibrate, exact_events
 from dplda.budget.events import Event
+from dplda.learning.model_size import frequency_limit, modelled_words, most_topics
 from dplda.learning.placements import registry
 from dplda.learning.placements.default import PRIOR_STATISTICS, explains
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
-from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_topics
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel
 from dplda.private.gate import Gate, WordFrequencies

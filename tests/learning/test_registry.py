@@ -19,10 +19,10 @@ from scipy.stats import norm
 
 from dplda.base.errors import InputError
 from dplda.budget.accountant import calibrate
+from dplda.learning.model_size import most_topics
 from dplda.learning.placements import registry
 from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_topics
 from dplda.model.prior_topics import PriorTopics
 
 STAGES = {  # what the edges pay for

@@ -35,6 +35,17 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
+from dplda.learning.model_size import (
+    most_paired_words,
+    most_topics,
+    most_words,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    supported_words,
+    topic_count,
+)
 from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.learning.placements import next_batch
 from dplda.learning.placements.registry import Placement
@@ -61,17 +72,6 @@ from dplda.learning.recovery import (
 )
 from dplda.learning.refinement import PULL, Guide, guide, seed_distributions, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import (
-    most_paired_words,
-    most_topics,
-    most_words,
-    noise_level,
-    run_mu,
-    signal_per_topic,
-    spectrum_facts,
-    supported_words,
-    topic_count,
-)
 from dplda.model.prior_topics import PriorTopics, ReleasedCounts
 from dplda.private import statistics
 from dplda.private.curator import Gate, Release, WordFrequencies

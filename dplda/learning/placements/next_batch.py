@@ -20,6 +20,7 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
+from dplda.learning.model_size import most_words, signal_per_topic, supported_words
 from dplda.learning.placements.stages import (
     SIZE_SHARE,
     StageReleaser,
@@ -31,7 +32,6 @@ from dplda.learning.placements.stages import (
 from dplda.learning.recovery import Learned
 from dplda.learning.refinement import cosines, estimated_topics, guide, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.model.topic_groups import SAME
 from dplda.private.curator import Gate, WordFrequencies

@@ -26,6 +26,14 @@ from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
 from dplda.learning.eigenpairs import EigenPairs
+from dplda.learning.model_size import (
+    most_topics,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    topic_count,
+)
 from dplda.learning.recovery import (
     Learned,
     Whitening,
@@ -38,14 +46,6 @@ from dplda.learning.recovery import (
 )
 from dplda.learning.refinement import ExpectedCounts
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import (
-    most_topics,
-    noise_level,
-    run_mu,
-    signal_per_topic,
-    spectrum_facts,
-    topic_count,
-)
 from dplda.private import statistics
 from dplda.private.curator import Gate, Release, WordFrequencies
 from dplda.private.propose_test_release import PtrResult

@@ -23,11 +23,11 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import Implicit, along_itself, noisy_tensor_power_method
+from dplda.learning.model_size import most_topics
 from dplda.learning.placements.registry import Placement
 from dplda.learning.placements.stages import EDGES_WEIGHT, MOST_DENSE_WORDS, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_topics
 from dplda.private import statistics
 from dplda.private.curator import Gate, WordFrequencies
 from dplda.private.statistics.first_moment import FIRST_MOMENT

@@ -9,9 +9,9 @@ import pytest
 
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
+from dplda.learning.model_size import frequency_limit, modelled_words, most_words, supported_words
 from dplda.learning.recovery import word_scale
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import frequency_limit, modelled_words, most_words, supported_words
 from dplda.private.curator import WordFrequencies
 
 
