@@ -189,13 +189,15 @@ def implicit(T: Array | Implicit, rank: int) -> Implicit:
     Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. The symmetry of an implicit tensor
     is tested at three fixed vectors.
     """
+    T = T if isinstance(T, Implicit) else floats(T, "a tensor")
+    shape = (T.dimension,) * 3 if isinstance(T, Implicit) else tuple(T.shape)
+    d = shape[0] if len(shape) == 3 else 0
+    if shape != (d, d, d) or not is_whole(rank) or not 1 <= rank <= d:
+        raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
     if isinstance(T, Implicit):
-        _require(T.dimension, rank, (T.dimension,) * 3)
         _require_symmetric_products(T)
         return T
-    T, xp = floats(T, "a tensor"), namespace(T)
-    d = T.shape[0] if T.ndim == 3 else 0
-    _require(d, rank, tuple(T.shape))
+    xp = namespace(T)
     mirrored = max(float(xp.max(xp.abs(T - xp.permute_dims(T, axes)))) for axes in ((1, 0, 2), (0, 2, 1)))
     if mirrored > rounding(T) * float(xp.max(xp.abs(T))):
         raise InputError("a tensor must be symmetric: average it over the six orders of its axes if that is meant")
@@ -217,11 +219,6 @@ def _folded(T: Array) -> Callable[[Array], Array]:
         return np.concatenate([U[:, :0], *parts], axis=1)
 
     return in_threads if isinstance(T, np.ndarray) and d >= _MANY else along
-
-
-def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:
-    if shape != (d, d, d) or not is_whole(rank) or not 1 <= rank <= d:
-        raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
 
 
 def _require_symmetric_products(T: Implicit) -> None:

@@ -193,7 +193,9 @@ def unit_rows(A: Any) -> tuple[Any, Array]:
     one = xp.ones_like(norms)
     if not bool(xp.any(norms > 1)):
         return A, norms
-    return _scaled(A, one / xp.where(norms > 1, norms, one)), xp.where(norms > 1, one, norms)
+    shrink = one / xp.where(norms > 1, norms, one)
+    scaled = sparse.diags_array(shrink) @ A if sparse.issparse(A) else A * shrink[:, None]
+    return scaled, xp.where(norms > 1, one, norms)
 
 
 def _lengths(A: Any) -> Array:
@@ -203,11 +205,6 @@ def _lengths(A: Any) -> Array:
         return np.sqrt(squares @ np.ones(A.shape[1]))
     xp = namespace(A)
     return xp.sqrt(xp.vecdot(A, A))  # a norm would copy A
-
-
-def _scaled(A: Any, weights: Array) -> Any:
-    """Return diag(weights) A, (n, d)."""
-    return sparse.diags_array(weights) @ A if sparse.issparse(A) else A * weights[:, None]
 
 
 def _scores(norms: Array, Z: Array) -> Array:

@@ -111,11 +111,20 @@ class SampleStream:
 
     def peek(self, needed: int) -> Any:
         """Return the block (n, d) with the next sample; `needed` is for the message at the end of the stream."""
+        name = "a block of samples"
         while self._block is None or self._first == self._block.shape[0]:
             block = next(self._blocks, None)
             if block is None:
                 raise StreamEnded(f"the stream ended after {self._read} samples; this round needs {needed} more.")
-            self._block, self._first = self._checked(block), 0
+            block = sparse_floats(block, name) if sparse.issparse(block) else floats(block, name)
+            block = block[None, :] if block.ndim == 1 else block
+            if block.ndim != 2 or block.shape[1] != (self._width or block.shape[1]):
+                raise InputError(
+                    f"{name} must have shape (n, {self._width or 'd'}), got {tuple(block.shape)} "
+                    f"after {self._read} samples"
+                )
+            self._width = block.shape[1]
+            self._block, self._first = block, 0
         return self._block
 
     def read(self, count: int) -> Iterator[Any]:
@@ -128,18 +137,6 @@ class SampleStream:
             count -= last - self._first
             self._first = last
             yield piece
-
-    def _checked(self, block: Any) -> Any:
-        name = "a block of samples"
-        block = sparse_floats(block, name) if sparse.issparse(block) else floats(block, name)
-        if block.ndim == 1:
-            block = block[None, :]
-        if block.ndim != 2 or block.shape[1] != (self._width or block.shape[1]):
-            raise InputError(
-                f"{name} must have shape (n, {self._width or 'd'}), got {tuple(block.shape)} after {self._read} samples"
-            )
-        self._width = block.shape[1]
-        return block
 
 
 class StreamEnded(InputError):
