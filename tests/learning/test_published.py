@@ -236,7 +236,7 @@ def test_all_events_are_exact_and_each_placement_says_why_it_is_not_proven_priva
 
 
 def test_what_the_configurations_cannot_do_is_refused_before_anything_is_asked():
-    with pytest.raises(InputError, match="must be a number with the published calibration"):
+    with pytest.raises(InputError, match="published calibration, got 'auto'"):
         published.shares(True, {}, asked_for("config1", "auto"))
     with pytest.raises(InputError, match="edges e9 of config4"):
         published.shares(True, {}, asked_for("config4", split={"e8": 1.0}))
