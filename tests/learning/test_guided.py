@@ -35,7 +35,7 @@ def fitted(seed_words=SEEDS, *, public=True, **options):
 def test_seed_words_weigh_as_their_frequencies_and_unknown_ones_do_not_count():
     found = seed_distributions({"x": ("a", "c", "strange"), "y": ("b",)}, ("a", "b", "c"), np.array([0.3, 0.6, 0.1]))
     np.testing.assert_allclose(found, [[0.75, 0], [0, 1], [0.25, 0]])
-    with pytest.raises(UnsupportedByData, match="topic 'x' .* 3 words"):
+    with pytest.raises(UnsupportedByData, match=r"topic 'x' .* 3 words"):
         seed_distributions({"x": ("strange",)}, ("a", "b", "c"), np.full(3, 1 / 3))
 
 
