@@ -14,7 +14,7 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from placement_lists import DENSE, EVERY, EXACT, OF_THE_PAPER, PRIVATE, SPLIT
+from placement_lists import CALIBRATED, DENSE, EVERY, EXACT, OF_THE_PAPER, PRIVATE, SPLIT
 from scipy.stats import norm
 
 from dplda.base.errors import InputError
@@ -154,6 +154,11 @@ def test_the_placements_own_split_is_over_all_its_edges(placement):
 def test_power_iterations_are_paid_for_as_many_topics_as_there_may_be(topics, most):
     (tensor,) = [s for s in plan(FitSettings.of(placement="tensor-power", topics=topics)) if s.stage == "tensor"]
     assert tensor.count == 9 * most
+
+
+@pytest.mark.parametrize(("placement", "calibration"), CALIBRATED)
+def test_every_name_leads_to_a_placement(placement, calibration):
+    assert isinstance(registry.find(placement, calibration), registry.Placement)
 
 
 def test_every_placement_is_found_and_published_ones_have_exact_events_only():

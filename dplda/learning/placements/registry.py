@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dplda.base.errors import InputError
+from dplda.base.lazy import lazy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,5 +119,6 @@ def find(placement: str, calibration: str = SOUND) -> Placement:
             f"calibration {calibration} exists for placements {', '.join(names(calibration))}, not for {placement}."
         )
     module, record = _RECORDS[placement, calibration].split(".")
-    found: Placement = getattr(import_module(f"dplda.learning.placements.{module}"), record)
+    load, _ = lazy("dplda.learning.placements", {module: module})
+    found: Placement = getattr(load(module), record)
     return found
