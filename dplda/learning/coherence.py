@@ -173,10 +173,18 @@ class _Problem:
         p, q = frequencies[self._first], frequencies[self._second]
         expected, most = documents * p * q, documents * np.minimum(p, q)
         factors = np.clip(counts.pairs.sum(axis=1) / np.maximum(counts.totals, 1.0), _LEAST_CLIP, None)
-        grid = _grid(counts, factors[:, None] * expected)
+
+        # Equally spaced log lifts, (k, 45, n_points): those that the noisy count of each pair leaves possible.
+        reach, scale = _SPAN * counts.pairs_std, factors[:, None] * expected
+        ends = (np.log(np.maximum(counts.pairs + step, 1e-300) / scale) for step in (-reach, reach))
+        low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
+        low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
+        grid = np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)
         at = np.minimum(expected[:, :, None] * np.exp(grid), most[:, :, None])
         at = np.concatenate([np.zeros((*p.shape, 1)), at], axis=2)  # the pair never occurs, or so often
         fit = -0.5 * ((counts.pairs[:, :, None] - factors[:, None, None] * at) / counts.pairs_std) ** 2
+
+        # The prior of log lifts, by expectation maximisation: how they grow with the predicted ones, and their spread.
         slope, spread = _SLOPE, _SPREAD
         for _ in range(_STEPS):
             prior = expected * np.exp(slope * self._x)
@@ -190,6 +198,7 @@ class _Problem:
             slope = float((sometimes * self._x * own).sum() / max((sometimes * self._x**2).sum(), 1e-12))
             errors = variance + (own - slope * self._x) ** 2
             spread = max(float(np.sqrt(np.average(errors, weights=sometimes))), _LEAST_STD)
+
         r = np.clip(at / documents, 1e-12, 1 - 1e-9)
         npmi = np.clip(np.log(r / (p * q)[:, :, None]) / -np.log(r), -1.0, 1.0)
         npmi[:, :, 0] = -1.0
@@ -224,18 +233,6 @@ def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: floa
     log += fit
     weights = np.exp(log - log.max(axis=2, keepdims=True))
     return np.asarray(weights / weights.sum(axis=2, keepdims=True))
-
-
-def _grid(counts: PairCounts, scale: np.ndarray) -> np.ndarray:
-    """Return the log lifts that the noisy count of each pair leaves possible, (k, 45, n_points), equally spaced.
-
-    `scale` (k, 45) is the count at lift 1.
-    """
-    reach = _SPAN * counts.pairs_std
-    ends = (np.log(np.maximum(counts.pairs + step, 1e-300) / scale) for step in (-reach, reach))
-    low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
-    low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
-    return np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)
 
 
 @dataclass(frozen=True)

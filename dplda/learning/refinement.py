@@ -72,12 +72,12 @@ def variational_rounds(
         mean, median = posterior(sums.counts, sums.std, frequencies)
         if number < rounds:
             previous, topics = topics, smoothed_topics(mean, smoothing)
-    return Refined(median + smoothing, sums, cosines(previous, topics), _signal(median, sums.counts, sums.std))
-
-
-def estimated_topics(sums: CountSums, frequencies: np.ndarray) -> np.ndarray:
-    """Return topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
-    return smoothed_topics(posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
+    if sums.std.all():
+        top = first_words(median / np.maximum(median.sum(axis=0), 1e-300)).T
+        signal = np.take_along_axis(sums.counts / sums.std[:, None], top, axis=0).mean(axis=0)
+    else:
+        signal = np.full(start.shape[1], np.inf)
+    return Refined(median + smoothing, sums, cosines(previous, topics), signal)
 
 
 def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
@@ -90,15 +90,6 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
     norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))
-
-
-def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarray:
-    """Return the mean of `counts` (n_words, k) over `std` (n_words,) for each topic's top words by `median`, (k,)."""
-    if not std.all():
-        return np.full(counts.shape[1], np.inf)
-    shares = median / np.maximum(median.sum(axis=0), 1e-300)
-    top = first_words(shares).T
-    return np.asarray(np.take_along_axis(counts / std[:, None], top, axis=0).mean(axis=0))
 
 
 def first_words(topics: np.ndarray) -> np.ndarray:

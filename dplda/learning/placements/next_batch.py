@@ -30,7 +30,7 @@ from dplda.learning.placements.stages import (
     word_shares,
 )
 from dplda.learning.recovery import Learned
-from dplda.learning.refinement import cosines, estimated_topics, guide, smoothed_topics, variational_rounds
+from dplda.learning.refinement import SMOOTHING, cosines, guide, posterior, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.model.topic_groups import SAME
@@ -75,8 +75,9 @@ def learn(
     known = batch.known
     start = np.repeat(frequencies[:, None], earlier.sums.total.shape[1], axis=1)  # in every topic, for new words
     if known.any():
-        weight = frequencies[known].sum()
-        start[known] = weight * estimated_topics(earlier.sums.of_words(known), frequencies[known] / weight)
+        weight, sums = frequencies[known].sum(), earlier.sums.of_words(known)
+        mean, _ = posterior(sums.counts, sums.std, frequencies[known] / weight)
+        start[known] = weight * smoothed_topics(mean, SMOOTHING)
     new = _new_topic(batch, words.std, earlier, start, documents)
     start = np.column_stack([start, *(0.9 * topic + 0.1 * frequencies for topic in new)])
     k = start.shape[1]
