@@ -48,7 +48,6 @@ def fits() -> Iterator[tuple[str, str]]:
     import numpy as np
 
     import dplda
-    from dplda.base.config import CALIBRATIONS
     from dplda.base.errors import DpldaError
     from dplda.learning.placements import registry
     from dplda.runs.corpus import synthetic
@@ -56,7 +55,7 @@ def fits() -> Iterator[tuple[str, str]]:
     counts = synthetic(n_documents=DOCUMENTS, n_words=WORDS, n_topics=TOPICS, mean_length=60, seed=1)[0]
     words = [f"w{number:02}" for number in range(WORDS)]
     people = np.arange(DOCUMENTS) // 3
-    placements = [(name, kind) for kind in CALIBRATIONS for name in registry.names(kind)]
+    placements = [(name, kind) for kind in registry.CALIBRATIONS for name in registry.names(kind)]
     for placement, calibration in placements:
         for public in (True, False):
             for unit in ("document", "person"):

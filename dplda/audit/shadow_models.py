@@ -20,11 +20,11 @@ import numpy as np
 from scipy import sparse
 
 from dplda.audit.membership import log_likelihoods
-from dplda.base.config import NO_NOISE
 from dplda.base.errors import InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.base.software import version
 from dplda.budget.events import PrivacyStatement
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import write_atomically
 from dplda.runs.corpus import Corpus, counts_for

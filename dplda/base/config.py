@@ -8,9 +8,6 @@ from typing import Any
 
 from dplda.base.errors import InputError
 
-NO_NOISE = "none"  # the placement that adds no noise; its runs do not depend on epsilon
-PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", NO_NOISE)
-SOUND, PUBLISHED = CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
 ENGINES = ("local", "dask")
 DEVICES = ("cpu", "cuda", "auto")

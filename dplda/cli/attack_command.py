@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.base.config import NO_NOISE, RANGES, Range
+from dplda.base.config import RANGES, Range
 from dplda.base.errors import InputError
 from dplda.cli.console import following, print_json, say, table, write_file
 from dplda.cli.options import (
@@ -26,6 +26,7 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.model.topic_model import refuse_existing
 

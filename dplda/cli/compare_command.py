@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.base.config import NO_NOISE, PLACEMENTS, SOUND
 from dplda.base.errors import InputError
 from dplda.cli.console import confirm, following, following_grid, print_json, private_notes, say, table
 from dplda.cli.options import (
@@ -29,6 +28,7 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
+from dplda.learning.placements.registry import PRIVATE, SOUND
 from dplda.learning.settings import DEFAULTS
 from dplda.model import load
 from dplda.model.topic_model import refuse_existing
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dplda.budget.comparisons import Comparison, Outcome
     from dplda.runs.grid import Grid
 
-_NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
+_NOISY = ",".join(PRIVATE)
 _PLANTED_LENGTH = "100"
 # Parameters that all cells share; a cell is a combination of placement, calibration, epsilon and repeat.
 _SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")

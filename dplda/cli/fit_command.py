@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dplda.base.config import PLACEMENTS
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
 from dplda.cli.check_command import add_price, consulted_ledger, examine, show
@@ -36,6 +35,7 @@ from dplda.cli.options import (
     simulate_seed,
 )
 from dplda.cli.topics_command import show_topics, topics_json
+from dplda.learning.placements.registry import DEFAULT
 from dplda.runs.fit_options import COMMAND, FitOptions
 from dplda.text.word_files import read_seed_words
 
@@ -226,7 +226,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    listed = (model.facts.vocabulary, model.facts.placement) == ("public", PLACEMENTS[0])
+    listed = (model.facts.vocabulary, model.facts.placement) == ("public", DEFAULT)
     kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
     say(f"{len(model.vocabulary)} words{kept}.{_about_frequent_words(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

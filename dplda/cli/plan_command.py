@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.base.config import PLACEMENTS
 from dplda.budget.events import Stage
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
@@ -17,6 +16,7 @@ from dplda.cli.options import (
     json_option,
     public_words,
 )
+from dplda.learning.placements.registry import DEFAULT
 from dplda.runs.fit_options import FitOptions
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def plan(
     No document is read, nothing is spent and nothing is written. If people are protected, give their number as
     --documents.
     """
-    if options["placement"] != PLACEMENTS[0]:
+    if options["placement"] != DEFAULT:
         raise click.UsageError("plan forecasts the default placement only. Leave --placement out.")
     if vocabulary is not None:
         public_vocabulary = public_vocabulary or not vocabulary.isdecimal()
@@ -249,8 +249,8 @@ def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
     """A sentence on what follows fixed rules: the division of the budget, the quantiles of clips, and word weights."""
-    from dplda.learning.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
-    from dplda.learning.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
+    from dplda.learning.placements.default import MEAN_QUANTILE
+    from dplda.learning.placements.stages import HIGH_QUANTILE, LOW_QUANTILE, REFINE_QUANTILE
 
     powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 2})
     scaled = f"; words weigh frequency^-{' to -'.join(powers)} in the refinement" if powers else ""

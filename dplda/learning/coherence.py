@@ -1,4 +1,4 @@
-"""Coherence of topics, with intervals, from released counts of word pairs; not charged.
+"""How coherent topics are and how well they predict words, with intervals, from released numbers; not charged.
 
 NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair of words with document frequencies p and q, and r together, is
 log(r / p q) / -log r. The coherence of a topic is the mean NPMI of the pairs of its ten first words, or C_v. The noisy
@@ -9,8 +9,7 @@ little noise and little clipping. The slope b and s are fitted to all pairs (emp
 maximisation). Pair counts come from clipped contributions. For each topic, the sum of the pair counts divided by the
 number of all pairs estimates the clip factor.
 
-
-How well topics predict words of documents, with intervals, from released numbers; not charged.
+`CompletedHalves` measures how well the topics predict half of a document's words from the other half.
 """
 
 from __future__ import annotations
@@ -39,23 +38,21 @@ _LEAST_STD, _LEAST_CLIP = 0.1, 0.05
 _SLOPE, _SPREAD = 0.6, 0.5  # of the prior at the start
 _SURE = 3.0  # standard deviations of noise: less than that from zero, or from all documents, says nothing
 _PLACES = np.triu_indices(FIRST, 1)  # of a topic's pairs
+_UNIFORM = 0.01  # weight of equal probabilities in the word frequencies, so that none is 0
+_LEAST_UNITS = 3.0  # in standard deviations of their noise; fewer say nothing
 
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Released document counts: with each of the `pairs` (k, 45), and with each of the listed `words` (n_listed,).
+    """Released document counts, each with the standard deviation of its noise."""
 
-    `totals` (k,) sums the pairs of a topic over documents, and `documents` is the number of all documents. Each comes
-    with the standard deviation of its noise.
-    """
-
-    pairs: np.ndarray
+    pairs: np.ndarray  # (k, 45): documents with each pair
     pairs_std: float
-    totals: np.ndarray
+    totals: np.ndarray  # (k,): the pairs of a topic, summed over documents
     totals_std: float
-    words: np.ndarray
+    words: np.ndarray  # (n_listed,): documents with each listed word
     words_std: float
-    documents: float
+    documents: float  # the number of all documents
     documents_std: float
 
     @property
@@ -85,13 +82,13 @@ class Coherence:
     c_v: Estimates[float]
 
 
-def first_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
-    """The ten most probable words of each of `topics`."""
+def paired_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
+    """Return the ten most probable words of each of `topics`."""
     return [np.argsort(-model.topics[topic], kind="stable")[:FIRST].tolist() for topic in topics]
 
 
 def c_v(npmi: np.ndarray) -> np.ndarray:
-    """The coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
+    """Return the coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
 
     A word's vector is its NPMI with all ten words. C_v is the mean cosine between a word's vector and the sum of the
     ten vectors (Roeder, Both and Hinneburg 2015), with documents for windows.
@@ -104,15 +101,15 @@ def c_v(npmi: np.ndarray) -> np.ndarray:
     return np.asarray(((vectors * total).sum(axis=-1) / lengths).mean(axis=-1))
 
 
-def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
-    """The coherence of `topics` from the released `counts`, with intervals of probability `level`.
+def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
+    """Return the coherence of `topics` from the released `counts`, with intervals of probability `level`.
 
     Intervals cover the noise, by a parametric bootstrap that draws counts with fresh noise, and the error of the
     approximation, by an allowance that grows with the relative noise.
     """
     problem = _Problem(model, topics)
     posterior = problem.posterior(counts)
-    draws = [problem.redrawn(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
+    draws = [problem.redraw(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
     found = [(problem.posterior(redrawn).npmi, truth) for redrawn, truth in draws]
     z = _CLIPS * -ndtri((1 - level) / 2)
     error = APPROXIMATION * (1 + _GROWTH * counts.relative_noise**2)
@@ -120,7 +117,7 @@ def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, leve
     def estimates(
         measure: Callable[[np.ndarray], np.ndarray], error: float
     ) -> tuple[Estimates[np.ndarray], Estimates[float]]:
-        """A measure of each topic, and its mean."""
+        """Return the measure of each topic, and its mean."""
         errors = np.array([measure(npmi) - measure(truth) for npmi, truth in found])
         value = measure(posterior.npmi) - errors.mean(axis=0)
         half = z * errors.std(axis=0) + 2 * error  # errors of topics are larger than that of their mean
@@ -154,7 +151,7 @@ class _Problem:
     """The pairs of `topics`, and what the model predicts of them."""
 
     def __init__(self, model: TopicModel, topics: Sequence[int]) -> None:
-        words = first_words(model, topics)
+        words = paired_words(model, topics)
         listed = {word: index for index, word in enumerate(sorted({word for each in words for word in each}))}
         pairs = np.array([[(each[a], each[b]) for a, b in zip(*_PLACES, strict=True)] for each in words])
         self._first, self._second = (
@@ -170,16 +167,24 @@ class _Problem:
         self._x = np.where(known, predicted - middle, 0.0)
 
     def posterior(self, counts: PairCounts) -> _Posterior:
-        """The posterior of the pairs' lifts given the released `counts`."""
+        """Return the posterior of the pairs' lifts given the released `counts`."""
         documents = max(counts.documents, 1.0)
         frequencies = np.clip(counts.words / documents, 1.0 / documents, 1.0)
         p, q = frequencies[self._first], frequencies[self._second]
         expected, most = documents * p * q, documents * np.minimum(p, q)
         factors = np.clip(counts.pairs.sum(axis=1) / np.maximum(counts.totals, 1.0), _LEAST_CLIP, None)
-        grid = _grid(counts, factors[:, None] * expected)
+
+        # Equally spaced log lifts, (k, 45, n_points): those that the noisy count of each pair leaves possible.
+        reach, scale = _SPAN * counts.pairs_std, factors[:, None] * expected
+        ends = (np.log(np.maximum(counts.pairs + step, 1e-300) / scale) for step in (-reach, reach))
+        low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
+        low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
+        grid = np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)
         at = np.minimum(expected[:, :, None] * np.exp(grid), most[:, :, None])
         at = np.concatenate([np.zeros((*p.shape, 1)), at], axis=2)  # the pair never occurs, or so often
         fit = -0.5 * ((counts.pairs[:, :, None] - factors[:, None, None] * at) / counts.pairs_std) ** 2
+
+        # The prior of log lifts, by expectation maximisation: how they grow with the predicted ones, and their spread.
         slope, spread = _SLOPE, _SPREAD
         for _ in range(_STEPS):
             prior = expected * np.exp(slope * self._x)
@@ -193,16 +198,17 @@ class _Problem:
             slope = float((sometimes * self._x * own).sum() / max((sometimes * self._x**2).sum(), 1e-12))
             errors = variance + (own - slope * self._x) ** 2
             spread = max(float(np.sqrt(np.average(errors, weights=sometimes))), _LEAST_STD)
+
         r = np.clip(at / documents, 1e-12, 1 - 1e-9)
         npmi = np.clip(np.log(r / (p * q)[:, :, None]) / -np.log(r), -1.0, 1.0)
         npmi[:, :, 0] = -1.0
         npmi[r > 1 - _SURE * counts.words_std / documents] = 0.0  # in all documents, as far as is known
         return _Posterior(weights, at, npmi, factors)
 
-    def redrawn(
+    def redraw(
         self, counts: PairCounts, posterior: _Posterior, rng: np.random.Generator
     ) -> tuple[PairCounts, np.ndarray]:
-        """Counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
+        """Return counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
         places = (posterior.weights.cumsum(axis=2) < rng.random(posterior.weights.shape[:2])[:, :, None]).sum(axis=2)
         places = np.minimum(places, _POINTS)[:, :, None]
         drawn, truth = (np.take_along_axis(x, places, axis=2)[:, :, 0] for x in (posterior.counts, posterior.values))
@@ -214,7 +220,7 @@ class _Problem:
 
 
 def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: float) -> np.ndarray:
-    """The posterior probability that a pair never occurs, and of each point of its `grid`, (k, 45, 1 + n_points).
+    """Return the posterior of a pair: that it never occurs, then each point of its `grid`, (k, 45, 1 + n_points).
 
     `fit`, of the same shape, is the log likelihood of the pair's noisy count in each case, up to a constant. Log lifts
     of pairs that occur are normal around `middle` (k, 45) with standard deviation `spread`.
@@ -227,22 +233,6 @@ def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: floa
     log += fit
     weights = np.exp(log - log.max(axis=2, keepdims=True))
     return np.asarray(weights / weights.sum(axis=2, keepdims=True))
-
-
-def _grid(counts: PairCounts, scale: np.ndarray) -> np.ndarray:
-    """Log lifts that the noisy count of each pair leaves possible, (k, 45, n_points), equally spaced.
-
-    `scale` (k, 45) is the count at lift 1.
-    """
-    reach = _SPAN * counts.pairs_std
-    ends = (np.log(np.maximum(counts.pairs + step, 1e-300) / scale) for step in (-reach, reach))
-    low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
-    low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
-    return np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)
-
-
-_UNIFORM = 0.01  # weight of equal probabilities in the word frequencies, so that none is 0
-_LEAST_UNITS = 3.0  # in standard deviations of their noise; fewer say nothing
 
 
 @dataclass(frozen=True)
@@ -270,14 +260,14 @@ class CompletedHalves:
         self.contribution = document_completion(model.topics.T, float(np.mean(model.alpha)), reference)
 
     def prediction(self, release: Release, level: float = 0.95) -> Prediction:
-        """The `Prediction` from the `release` of the contribution, with intervals of probability `level`."""
+        """Return the `Prediction` from the `release` of the contribution, with intervals of probability `level`."""
         z, units = -ndtri((1 - level) / 2), release.mass
         units_std = release.mass_std(COMPLETION_CLIP)
         gain, surprise = (MOST * float(total) / units for total in release.total[0])
         std = MOST * release.std / units
 
         def estimate(value: float, noises: int, most: float) -> Estimates[float]:
-            """A sum of `noises` released numbers over the number of units."""
+            """Return a sum of `noises` released numbers, divided by the number of units."""
             half = z * math.hypot(math.sqrt(noises) * std, value * units_std / units)
             return within(value, half if units > _LEAST_UNITS * units_std else math.inf, -most, most)
 

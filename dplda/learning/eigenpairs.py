@@ -1,137 +1,24 @@
-"""A symmetric third-order tensor given by its products T(I, u, u).
-
-Eigenpairs of a symmetric tensor by robust, noisy, simultaneous and private power methods.
+"""Eigenpairs of a symmetric third-order tensor that is known by its products T(I, u, u).
 
 The robust method is Algorithm 1 of Anandkumar et al. 2014 and of Wang and Anandkumar 2016. The noisy method is the
-common part of Algorithms 2 and 3 of Wang and Anandkumar 2016. The simultaneous method is from Wang and Lu, ICML 2017.
-
-The private method is Algorithm 3 of Wang and Anandkumar 2016, with exactly calibrated noise. A batch of L vectors u is
-charged as one Gaussian query. Each product T(I, u, u) or value T(u, u, u) has a scale: if each is divided by its scale,
-the batch has l2 sensitivity 1. The standard deviation of the noise is the scale times the noise multiplier. Charging
-each vector separately would need sqrt(L) times the scale of a batch of one. That is never less than the scale in the
-batch.
+common part of Algorithms 2 and 3 of Wang and Anandkumar 2016.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dplda.base.arrays import Array, floats, is_whole, like, namespace, rounding, standard_normal, to_numpy
-from dplda.base.config import check_choice
+from dplda.base.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
 from dplda.base.errors import InputError
 from dplda.base.threads import chunks, one_blas_thread, run_ranges
 from dplda.budget.events import Event
-from dplda.learning.power_method import ENTRY, gaussian_event, require_change, require_counts, total_mu
+from dplda.learning.power_method import require_counts
 
 _MANY = 128  # dimension from which on a product takes longer than starting threads
 _COLUMNS = 64  # of one product in a thread
-
-
-@dataclass(frozen=True)
-class Implicit:
-    """A symmetric (d, d, d) tensor that is never formed.
-
-    `along` maps the columns u of a (d, L) array to T(I, u, u), (d, L); it may be noisy, or read a stream. `dimension`
-    is d; `example` is any array of the library, device and type to compute with.
-    """
-
-    along: Callable[[Array], Array]
-    dimension: int
-    example: Array = field(default_factory=lambda: np.empty(0))
-
-    @classmethod
-    def of_vectors(cls, along: Callable[[Array], Array], dimension: int, example: Array | None = None) -> Implicit:
-        """The tensor whose `along` maps one vector u (d,) to T(I, u, u), (d,)."""
-
-        def columns(U: Array) -> Array:
-            return namespace(U).stack([along(U[:, i]) for i in range(U.shape[1])], axis=1)
-
-        return cls(columns, dimension, np.empty(0) if example is None else example)
-
-    def less(self, values: Array, vectors: Array) -> Implicit:
-        """Deflation: T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
-        if not values.shape[0]:
-            return self
-        along = self.along
-        return replace(self, along=lambda U: along(U) - vectors @ (values[:, None] * (vectors.T @ U) ** 2))
-
-    def directions(self, rng: np.random.Generator, count: int) -> Array:
-        """Independent uniform unit vectors, (d, count)."""
-        U = rng.standard_normal((self.dimension, count))
-        return like(U / np.linalg.norm(U, axis=0), self.example)
-
-
-def implicit(T: Array | Implicit, rank: int) -> Implicit:
-    """T as an `Implicit`; a dense T is stored as its d^2 (d + 1) / 2 coefficients of the products u_b u_c, b <= c.
-
-    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. The symmetry of an implicit tensor
-    is tested at three fixed vectors.
-    """
-    if isinstance(T, Implicit):
-        _require(T.dimension, rank, (T.dimension,) * 3)
-        _require_symmetric_products(T)
-        return T
-    T, xp = floats(T, "a tensor"), namespace(T)
-    d = T.shape[0] if T.ndim == 3 else 0
-    _require(d, rank, tuple(T.shape))
-    mirrored = max(float(xp.max(xp.abs(T - xp.permute_dims(T, axes)))) for axes in ((1, 0, 2), (0, 2, 1)))
-    if mirrored > rounding(T) * float(xp.max(xp.abs(T))):
-        raise InputError("a tensor must be symmetric: average it over the six orders of its axes if that is meant")
-    return Implicit(_folded(T), d, T)
-
-
-def _folded(T: Array) -> Callable[[Array], Array]:
-    """U -> T(I, u, u) of every column as one matrix product: d^2 (d + 1) flops for a column."""
-    xp, d = namespace(T), T.shape[0]
-    rows, columns = np.triu_indices(d)
-    b, c, both = (xp.asarray(index) for index in (rows, columns, rows * d + columns))
-    folded = xp.take(xp.reshape(T, (d, d * d)), both, axis=1) * like(np.where(rows == columns, 1.0, 2.0), T)
-
-    def along(U: Array) -> Array:
-        return folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
-
-    def in_threads(U: Array) -> Array:
-        parts = run_ranges(lambda i, j: along(U[:, i:j]), chunks(U.shape[1], _COLUMNS))
-        return np.concatenate([U[:, :0], *parts], axis=1)
-
-    return in_threads if isinstance(T, np.ndarray) and d >= _MANY else along
-
-
-def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:
-    if shape != (d, d, d) or not is_whole(rank) or not 1 <= rank <= d:
-        raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
-
-
-def _require_symmetric_products(T: Implicit) -> None:
-    """Raise `InputError` if x' T(I, y, z), computed by polarisation, depends on the order of fixed x, y, z."""
-    x, y, z = np.random.default_rng(0).standard_normal((3, T.dimension))
-    sums = like(np.stack([y + z, y - z, x + z, x - z], axis=1), T.example)
-    products = T.along(sums)
-    if tuple(products.shape) != tuple(sums.shape):
-        raise InputError(f"T(I, u, u) of a (d, L) array must be (d, L): {tuple(sums.shape)} became {products.shape}")
-    products = to_numpy(floats(products, "T(I, u, u)"))
-    xyz, yxz = x @ (products[:, 0] - products[:, 1]), y @ (products[:, 2] - products[:, 3])
-    scale = np.abs(products).max() * (np.linalg.norm(x) + np.linalg.norm(y))
-    if abs(xyz - yxz) > 10 * rounding(T.example) * scale:
-        raise InputError("an implicit tensor must be symmetric: x' T(I, y, z) differs from y' T(I, x, z)")
-
-
-def scaled_to_unit(V: Array, instead: Array) -> Array:
-    """The columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
-    xp = namespace(V)
-    norm = xp.linalg.vector_norm(V, axis=0)
-    return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)
-
-
-def along_itself(U: Array, products: Array) -> Array:
-    """T(u, u, u) (L,) of the columns of U (d, L) from `products` T(I, u, u) (d, L)."""
-    return namespace(U).sum(U * products, axis=0)
-
-
 _FEW = 100  # starts that are drawn for every pair
 _NEAR = 0.5  # cosine from which on a start led to the pair that was found
 
@@ -150,6 +37,40 @@ class EigenPairs:
     iterations: int = 0
     residuals: Array = field(default_factory=lambda: np.empty(0))
     events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Implicit:
+    """A symmetric (d, d, d) tensor that is never formed.
+
+    `along` maps the columns u of a (d, L) array to T(I, u, u), (d, L); it may be noisy, or read a stream. `dimension`
+    is d; `example` is any array of the library, device and type to compute with.
+    """
+
+    along: Callable[[Array], Array]
+    dimension: int
+    example: Array = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_vectors(cls, along: Callable[[Array], Array], dimension: int, example: Array | None = None) -> Implicit:
+        """Return the tensor whose `along` maps one vector u (d,) to T(I, u, u), (d,)."""
+
+        def columns(U: Array) -> Array:
+            return namespace(U).stack([along(U[:, i]) for i in range(U.shape[1])], axis=1)
+
+        return cls(columns, dimension, np.empty(0) if example is None else example)
+
+    def deflate(self, values: Array, vectors: Array) -> Implicit:
+        """Return T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
+        if not values.shape[0]:
+            return self
+        along = self.along
+        return replace(self, along=lambda U: along(U) - vectors @ (values[:, None] * (vectors.T @ U) ** 2))
+
+    def directions(self, rng: np.random.Generator, count: int) -> Array:
+        """Return independent uniform unit vectors, (d, count)."""
+        U = rng.standard_normal((self.dimension, count))
+        return like(U / np.linalg.norm(U, axis=0), self.example)
 
 
 @one_blas_thread()
@@ -185,7 +106,7 @@ def robust_power_method(
     values, vectors, residuals = _no_pairs(tensor)
     _, kept, _ = _no_pairs(tensor)
     for found in range(rank):
-        deflated = tensor.less(values, vectors)
+        deflated = tensor.deflate(values, vectors)
         U = tensor.directions(rng, min(starts, _FEW) if screen and found else starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
@@ -200,31 +121,6 @@ def robust_power_method(
         done += steps + polishing
         kept = xp.take(U, xp.asarray(np.flatnonzero(np.abs(to_numpy(v.T @ U)[0]) < _NEAR)), axis=1)
     return EigenPairs(values, vectors, done, residuals)
-
-
-def _no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
-    """Return empty values (0,), vectors (d, 0) and residuals (0,), in the array library of `tensor`."""
-    nothing = like(np.empty(0), tensor.example)
-    return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
-
-
-def _best(tensor: Implicit, U: Array, count: int) -> Array:
-    """The `count` columns of U with the largest T(u, u, u)."""
-    xp = namespace(U)
-    order = xp.argsort(-along_itself(U, tensor.along(U)), stable=True)
-    return xp.take(U, order[:count], axis=1)
-
-
-def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
-    """Return U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps taken."""
-    xp = namespace(U)
-    for step in range(iterations):
-        V = scaled_to_unit(tensor.along(U), U)
-        moved = float(xp.max(xp.abs(V - U)))
-        U = V
-        if moved <= tolerance:
-            return U, step + 1
-    return U, iterations
 
 
 def noisy_tensor_power_method(
@@ -249,10 +145,10 @@ def noisy_tensor_power_method(
     xp = namespace(T.example)
     values, vectors, residuals = _no_pairs(T)
     for _ in range(rank):
-        deflated, U = T.less(values, vectors), T.directions(rng, starts)
+        deflated, U = T.deflate(values, vectors), T.directions(rng, starts)
         for _ in range(iterations):
             before, products = U, deflated.along(U)
-            U = scaled_to_unit(products, before)
+            U = scale_to_unit(products, before)
         last = along_itself(before, products)
         scores = last if value is None else value(U) - values @ (vectors.T @ U) ** 3
         best = xp.argmax(scores, keepdims=True)
@@ -262,156 +158,90 @@ def noisy_tensor_power_method(
     return EigenPairs(values, vectors, rank * iterations, residuals)
 
 
-@one_blas_thread()
-def simultaneous_power_method(
-    T: Array | Implicit,
-    rank: int,
-    rng: np.random.Generator,
-    *,
-    probes: int = 20,
-    rounds: int = 20,
-    iterations: int = 20,
-    tolerance: float = 0.0,
-) -> EigenPairs:
-    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) together, by steps Q <- orth([T(I, q_j, q_j)]_j).
+def _no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
+    """Return empty values (0,), vectors (d, 0) and residuals (0,), in the array library of `tensor`."""
+    nothing = like(np.empty(0), tensor.example)
+    return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
 
-    The start is close to the result. If w is the average of T(I, u, u) over `probes` random u, T(I, I, w) has the
-    components of T as eigenvectors and eigenvalues about proportional to values^2. `rounds` of the matrix power method
-    find its leading subspace, and its eigenvectors are the start. Then at most `iterations` tensor steps follow, fewer
-    if no entry changes by more than `tolerance`. There are no restarts, and no deflation, which would accumulate
-    errors. However, components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w), because
-    nearly equal eigenvalues separate slowly.
 
-    Cost: d^2 (d + 1) flops for each of probes + rank * (2 rounds + iterations + 3) vectors. Memory: as
-    `robust_power_method` with 2 rank starts. Raises `InputError` unless T is finite, cubic and symmetric and
-    1 <= rank <= d.
+def _best(tensor: Implicit, U: Array, count: int) -> Array:
+    """Return the `count` columns of U with the largest T(u, u, u)."""
+    xp = namespace(U)
+    order = xp.argsort(-along_itself(U, tensor.along(U)), stable=True)
+    return xp.take(U, order[:count], axis=1)
+
+
+def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
+    """Return U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps taken."""
+    xp = namespace(U)
+    for step in range(iterations):
+        V = scale_to_unit(tensor.along(U), U)
+        moved = float(xp.max(xp.abs(V - U)))
+        U = V
+        if moved <= tolerance:
+            return U, step + 1
+    return U, iterations
+
+
+def implicit(T: Array | Implicit, rank: int) -> Implicit:
+    """Return T as an `Implicit`; a dense T becomes its d^2 (d + 1) / 2 coefficients of the products u_b u_c, b <= c.
+
+    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. The symmetry of an implicit tensor
+    is tested at three fixed vectors.
     """
-    require_counts(probes=probes, rounds=rounds, iterations=iterations)
-    tensor = implicit(T, rank)
-    xp = namespace(tensor.example)
-    Q, done = _start(tensor, rank, rng, probes, rounds), 0
-    for step in range(1, iterations + 1):
-        before, products = Q, tensor.along(Q)
-        Q, done = _orthonormal(products), step
-        if float(xp.max(xp.abs(Q - before))) <= tolerance:
-            break
-    products = tensor.along(Q)
-    values = along_itself(Q, products)
-    return EigenPairs(values, Q, done, xp.linalg.vector_norm(products - values * Q, axis=0))
+    T = T if isinstance(T, Implicit) else floats(T, "a tensor")
+    shape = (T.dimension,) * 3 if isinstance(T, Implicit) else tuple(T.shape)
+    d = shape[0] if len(shape) == 3 else 0
+    if shape != (d, d, d) or not is_whole(rank) or not 1 <= rank <= d:
+        raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
+    if isinstance(T, Implicit):
+        _require_symmetric_products(T)
+        return T
+    xp = namespace(T)
+    mirrored = max(float(xp.max(xp.abs(T - xp.permute_dims(T, axes)))) for axes in ((1, 0, 2), (0, 2, 1)))
+    if mirrored > rounding(T) * float(xp.max(xp.abs(T))):
+        raise InputError("a tensor must be symmetric: average it over the six orders of its axes if that is meant")
+    return Implicit(_folded(T), d, T)
 
 
-def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, rounds: int) -> Array:
-    """The `rank` leading eigenvectors of T(I, I, w), (d, rank)."""
-    xp = namespace(tensor.example)
-    w = xp.mean(tensor.along(tensor.directions(rng, probes)), axis=1, keepdims=True)
-    w = scaled_to_unit(w, w)
-
-    def multiply(Q: Array) -> Array:
-        both = tensor.along(xp.concat([w + Q, w - Q], axis=1))
-        return (both[:, :rank] - both[:, rank:]) / 4
-
-    Q = _orthonormal(tensor.directions(rng, rank))
-    for _ in range(rounds):
-        Q = _orthonormal(multiply(Q))
-    core = Q.T @ multiply(Q)
-    eigenvalues, turn = xp.linalg.eigh((core + core.T) / 2)
-    return Q @ xp.take(turn, xp.argsort(-xp.abs(eigenvalues)), axis=1)
-
-
-def _orthonormal(V: Array) -> Array:
-    """The columns of V (d, r) made orthonormal in their order, without a change of sign."""
-    xp = namespace(V)
-    Q, R = xp.linalg.qr(V)
-    return Q * (1 - 2 * xp.astype(xp.linalg.diagonal(R) < 0, R.dtype))
-
-
-PRODUCT, VALUE = 2, 3  # number of modes of T that are contracted with u, in T(I, u, u) and in T(u, u, u)
-
-
-def private_tensor_power_method(
-    T: Array | Implicit,
-    rank: int,
-    rng: np.random.Generator,
-    *,
-    epsilon: float,
-    delta: float,
-    neighbours: str = ENTRY,
-    change: float = 1.0,
-    starts: int = 1,
-    iterations: int = 8,
-) -> EigenPairs:
-    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) with (`epsilon`, `delta`)-differential privacy.
-
-    `neighbours` says how neighbouring tensors T and T' differ. With "entry", T' - T is +-`change` times e_i x e_j x e_k
-    summed over its six orders (Definition 4.2). With "unit", |T' - T|_F <= `change`. This holds if T is a sum of
-    contributions of documents or persons, each clipped to Frobenius norm `change`, and one is added or removed. If one
-    is replaced, pass twice the clipping threshold; for an average, divide it by the (public) number of contributions.
-
-    Each power step is one Gaussian query of all `starts` vectors. The values after the last step of a pair are one
-    query, too. The noise is the multiplier of rank * (iterations + 1) equal queries times `entry_scales` or
-    `unit_scales`. Normalisation and deflation are post-processing. There are two differences from the paper. The
-    paper's noise level nu, which no composition theorem supports (docs/privacy.md, section 1), is replaced by exact
-    composition. Restarts are charged by their joint sensitivity, whereas the paper's K = k L (R + 1) counts each one
-    separately.
-
-    The seeded floating-point noise is for experiments only; for a private release of documents use the placement
-    ``tensor-power``, which draws exact noise.
-
-    Cost: rank * (iterations + 1) products of T with (d, starts) arrays; memory as in `robust_power_method`. Raises
-    `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d, and for a wrong budget (delta must be
-    positive), neighbours or change.
-    """
-    require_counts(starts=starts, iterations=iterations)
-    require_change(change)
-    check_choice("neighbours", neighbours, tuple(SCALES))
-    tensor, scales = implicit(T, rank), SCALES[neighbours]
-    event = gaussian_event("tensor power", rank * (iterations + 1), total_mu(epsilon, delta))
-    multiplier = event.noise_multiplier or math.inf
+def _folded(T: Array) -> Callable[[Array], Array]:
+    """Return U -> T(I, u, u) of every column as one matrix product: d^2 (d + 1) flops for a column."""
+    xp, d = namespace(T), T.shape[0]
+    rows, columns = np.triu_indices(d)
+    b, c, both = (xp.asarray(index) for index in (rows, columns, rows * d + columns))
+    folded = xp.take(xp.reshape(T, (d, d * d)), both, axis=1) * like(np.where(rows == columns, 1.0, 2.0), T)
 
     def along(U: Array) -> Array:
-        noise = standard_normal(rng, tuple(U.shape), U)
-        return tensor.along(U) + multiplier * scales(U, PRODUCT, change) * noise
+        return folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
 
-    def value(U: Array) -> Array:
-        noise = standard_normal(rng, (U.shape[1],), U)
-        return along_itself(U, tensor.along(U)) + multiplier * scales(U, VALUE, change) * noise
+    def in_threads(U: Array) -> Array:
+        parts = run_ranges(lambda i, j: along(U[:, i:j]), chunks(U.shape[1], _COLUMNS))
+        return np.concatenate([U[:, :0], *parts], axis=1)
 
-    noisy = replace(tensor, along=along)
-    pairs = noisy_tensor_power_method(noisy, rank, rng, starts=starts, iterations=iterations, value=value)
-    return replace(pairs, events=(event,))
+    return in_threads if isinstance(T, np.ndarray) and d >= _MANY else along
 
 
-def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Noise scales (L,) for the unit columns u of U (d, L), if T' - T is one symmetric entry of size `change`.
-
-    T' - T is +-`change` e_i x e_j x e_k over its six orders. `contracted` is the number n of modes contracted with u: 2
-    for products T(I, u, u), 3 for values T(u, u, u). The scale of a column is
-    6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max and the sum is over all columns (Definition
-    4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n, attained at i = j = k.
-    For a batch, take the squared change of the scaled products, with change 1. If i, j, k are different, it is
-    4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices are i and the third
-    is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is 36 sum a_i^4, and the
-    largest of these over i bounds both other cases. The argument for values is the same.
-    """
-    xp = namespace(U)
-    largest = xp.max(xp.abs(U), axis=0)
-    together = xp.sqrt(xp.max(xp.sum((U / largest) ** (2 * contracted), axis=1)))
-    return 6 * change * largest**contracted * together
+def _require_symmetric_products(T: Implicit) -> None:
+    """Raise `InputError` if x' T(I, y, z), computed by polarisation, depends on the order of fixed x, y, z."""
+    x, y, z = np.random.default_rng(0).standard_normal((3, T.dimension))
+    sums = like(np.stack([y + z, y - z, x + z, x - z], axis=1), T.example)
+    products = T.along(sums)
+    if tuple(products.shape) != tuple(sums.shape):
+        raise InputError(f"T(I, u, u) of a (d, L) array must be (d, L): {tuple(sums.shape)} became {products.shape}")
+    products = to_numpy(floats(products, "T(I, u, u)"))
+    xyz, yxz = x @ (products[:, 0] - products[:, 1]), y @ (products[:, 2] - products[:, 3])
+    scale = np.abs(products).max() * (np.linalg.norm(x) + np.linalg.norm(y))
+    if abs(xyz - yxz) > 10 * rounding(T.example) * scale:
+        raise InputError("an implicit tensor must be symmetric: x' T(I, y, z) differs from y' T(I, x, z)")
 
 
-def unit_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Noise scales (L,) for the unit columns u of U (d, L), if |T' - T|_F <= `change`.
-
-    `contracted` as in `entry_scales`.
-
-    Unfold the difference to F (d, d^2) and let K (d^2, L) have the columns u x u. The products change by F K, of norm
-    at most |F|_F |K|, and |K|^2 is the largest eigenvalue of the matrix of (u' v)^2 over all pairs of columns; for
-    values, of (u' v)^3. Independent directions in a high dimension need little more noise than one direction; equal
-    directions need as much as separate queries.
-    """
-    xp = namespace(U)
-    largest = xp.max(xp.linalg.eigvalsh((U.T @ U) ** contracted))
-    return change * xp.sqrt(largest) * like(np.ones(U.shape[1]), U)
+def scale_to_unit(V: Array, instead: Array) -> Array:
+    """Return the columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
+    xp = namespace(V)
+    norm = xp.linalg.vector_norm(V, axis=0)
+    return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)
 
 
-SCALES: Mapping[str, Callable[..., Array]] = {ENTRY: entry_scales, "unit": unit_scales}
+def along_itself(U: Array, products: Array) -> Array:
+    """Return T(u, u, u) (L,) of the columns of U (d, L) from `products` T(I, u, u) (d, L)."""
+    return namespace(U).sum(U * products, axis=0)

@@ -19,16 +19,16 @@ class Estimates(Generic[_Number]):
     high: _Number
 
     def to_json(self) -> dict[str, float]:
-        """A single number as plain JSON."""
+        """Return a single number as plain JSON."""
         return {"value": float(self.value), "low": float(self.low), "high": float(self.high)}
 
 
 def records(estimates: Estimates[np.ndarray]) -> list[dict[str, float]]:
-    """Each number of an array as plain JSON."""
+    """Return each number of an array as plain JSON."""
     ends = zip(estimates.value, estimates.low, estimates.high, strict=True)
     return [Estimates(*each).to_json() for each in ends]
 
 
 def within(value: float, half: float, least: float, most: float) -> Estimates[float]:
-    """`value` +- `half`, all of it between `least` and `most`."""
+    """Return `value` +- `half`, all of it between `least` and `most`."""
     return Estimates(*(min(max(number, least), most) for number in (value, value - half, value + half)))

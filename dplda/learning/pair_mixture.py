@@ -46,7 +46,7 @@ class PairMixture:
         return np.asarray((1 - self.background) * self.topics * self.prevalence)
 
     def expected(self, independent: np.ndarray) -> np.ndarray:
-        """The probability of each pair of words under the mixture, (n_words, n_words).
+        """Return the probability of each pair of words under the mixture, (n_words, n_words).
 
         `independent` (n_words, n_words) are the probabilities of pairs of independent words, the background.
         """
@@ -64,15 +64,15 @@ class NoisyPairs:
     std: float
     frequencies: np.ndarray
 
-    def estimated(self) -> np.ndarray:
-        """The posterior mean of the counts without noise, nonnegative; see `refinement`. The diagonal is zero."""
+    def estimate(self) -> np.ndarray:
+        """Return the posterior mean of the counts, nonnegative and with a zero diagonal; see `refinement`."""
         mean = posterior(self.counts, np.full(len(self.counts), self.std), self.frequencies)[0]
         symmetric = np.asarray((mean + mean.T) / 2)
         np.fill_diagonal(symmetric, 0.0)
         return symmetric
 
     def halves(self) -> tuple[NoisyPairs, NoisyPairs]:
-        """Two counts of the same pairs whose noises are independent, each of sqrt(2) times the standard deviation.
+        """Return two counts of the same pairs with independent noises of sqrt(2) times the standard deviation.
 
         Public noise Z' with the distribution of the counts' own noise Z is added to them and subtracted from them;
         Z + Z' and Z - Z' are independent.
@@ -84,16 +84,27 @@ class NoisyPairs:
 
 
 def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream: int = 0) -> PairMixture:
-    """The likeliest mixture of `k` topics; those that `guided` guides are pulled to their seed words in every step.
+    """Return the likeliest mixture of `k` topics; guided ones are pulled to their seed words in every step.
 
     Starts are drawn from the public random stream of number `stream`, so that the mixture is a function of the released
     `pairs`.
     """
-    counts, frequencies, rng = pairs.estimated(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
+    counts, frequencies, rng = pairs.estimate(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
     independent = np.outer(frequencies, frequencies)
 
-    def fitted(start: PairMixture, steps: int) -> PairMixture:
-        return _maximised(start, counts, independent, guided, steps)
+    def refine(mixture: PairMixture, steps: int) -> PairMixture:
+        """Return the `mixture` after `steps` of expectation maximisation."""
+        for _ in range(steps):
+            expected = np.maximum(mixture.expected(independent), 1e-300)
+            ratios = counts / expected
+            np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
+            word_topic_counts = mixture.topics * (ratios @ mixture.weighted)
+            sizes = word_topic_counts.sum(axis=0) + 1e-300
+            background_size = mixture.background * float((ratios * independent).sum())
+            topics = guided.counts(word_topic_counts + _SMOOTHING * sizes.sum() / word_topic_counts.size)
+            background = background_size / (background_size + float(sizes.sum()))
+            mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
+        return mixture
 
     def likelihood(mixture: PairMixture) -> float:
         return float((counts * np.log(np.maximum(mixture.expected(independent), 1e-300))).sum())
@@ -101,30 +112,13 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     starts = []
     for _ in range(_STARTS):
         drawn = rng.dirichlet(np.full(len(frequencies), _CONCENTRATION), k).T
-        topics = guided.started((drawn + frequencies[:, None]) / 2)
+        topics = guided.start((drawn + frequencies[:, None]) / 2)
         starts.append(PairMixture(topics, np.full(k, 1 / k), coefficients(alpha0)[0]))
-    return fitted(max((fitted(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
-
-
-def _maximised(
-    mixture: PairMixture, counts: np.ndarray, independent: np.ndarray, guided: Guide, steps: int
-) -> PairMixture:
-    """The `mixture` after `steps` of expectation maximisation; see `PairMixture.expected` for `independent`."""
-    for _ in range(steps):
-        expected = np.maximum(mixture.expected(independent), 1e-300)
-        ratios = counts / expected
-        np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
-        word_topic_counts = mixture.topics * (ratios @ mixture.weighted)
-        sizes = word_topic_counts.sum(axis=0) + 1e-300
-        background_size = mixture.background * float((ratios * independent).sum())
-        topics = guided.counts(word_topic_counts + _SMOOTHING * sizes.sum() / word_topic_counts.size)
-        background = background_size / (background_size + float(sizes.sum()))
-        mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
-    return mixture
+    return refine(max((refine(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
 
 
 def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:
-    """How well the topics of a `mixture` agree with those fitted to each of the `halves`, matched one to one.
+    """Compare the topics of a `mixture` with those fitted to each of the `halves`, matched one to one.
 
     Returns the cosine of each topic and its match in each half, (n_halves, k). Also returns, for each of a topic's
     first ten words, the number of halves in which this word is among the first ten words of the match, (k, 10).

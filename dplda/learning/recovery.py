@@ -1,7 +1,7 @@
 """From released numbers to topics: word scale, whitening and unwhitening, eigenpairs, prevalence.
 
-Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled is
-decided in `dplda.learning.vocabulary_size`, and how many topics are learned in `dplda.learning.vocabulary_size`.
+Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/privacy.md. How many words are modelled
+and how many topics are learned is decided in `dplda.learning.model_size`.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class Whitening:
         return np.asarray(self.basis / np.sqrt(self.values))
 
     def unwhiten(self, values: np.ndarray, vectors: np.ndarray, alpha0: float) -> np.ndarray:
-        """Topics (d, r) from eigenpairs of M3(W, W, W): mu_i = ((alpha0 + 2) / 2) lambda_i (W')^+ v_i."""
+        """Return the topics (d, r) from eigenpairs of M3(W, W, W): mu_i = ((alpha0 + 2) / 2) lambda_i (W')^+ v_i."""
         return np.asarray((alpha0 + 2) / 2 * (self.basis * np.sqrt(self.values)) @ (vectors * values))
 
 
 def corrected_second_moment(E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M2 = E2 - alpha0 / (alpha0 + 1) m m', LDA's correction, from (projected) averages E2 (p, p) and m (p,)."""
+    """Return M2 = E2 - alpha0 / (alpha0 + 1) m m', LDA's correction, from (projected) averages E2 (p, p) and m (p,)."""
     return E2 - coefficients(alpha0)[0] * np.outer(m, m)
 
 
 def corrected_third_moment(E3: np.ndarray, E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M3 = E3 + b P(E2, m) + c3 m^3, LDA's correction, with P as `pairings` and b, c3 as `coefficients`.
+    """Return M3 = E3 + b P(E2, m) + c3 m^3, LDA's correction, with P as `pairings` and b, c3 as `coefficients`.
 
     The (projected) averages are E3 (k, k, k), E2 (k, k) and m (k,).
     """
@@ -61,7 +61,7 @@ def leading_eigenvalues(M2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def word_scale(words: WordFrequencies) -> np.ndarray:
-    """Word scaling s = 1 / sqrt(frequency + tau), (n_words,), with frequencies normalised to sum to one.
+    """Return the word scaling s = 1 / sqrt(frequency + tau), (n_words,), with frequencies normalised to sum to one.
 
     An invertible change of basis that flattens Zipf's law. tau is at least the noise of a frequency, so that words
     whose frequency is mostly noise are not amplified.
@@ -73,7 +73,7 @@ def word_scale(words: WordFrequencies) -> np.ndarray:
 
 
 def eigenpairs(T: np.ndarray, rng: np.random.Generator) -> EigenPairs:
-    """The k eigenpairs of the symmetric T (k, k, k) by the robust power method, as float64 NumPy arrays.
+    """Return the k eigenpairs of the symmetric T (k, k, k) by the robust power method, as float64 NumPy arrays.
 
     From `_MANY` topics on, steps are taken in float32, whose error of about 1e-6 is far below the error of any moment.
     """
@@ -84,7 +84,7 @@ def eigenpairs(T: np.ndarray, rng: np.random.Generator) -> EigenPairs:
 
 
 def prevalence(values: np.ndarray, alpha0: float) -> np.ndarray:
-    """Prevalence (k,) from the eigenvalues lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)) of the whitened M3.
+    """Return the prevalence (k,) from the eigenvalues lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)) of the whitened M3.
 
     w_i = prevalence_i / (alpha0 + 1) is at most 1 / (alpha0 + 1).
     """
@@ -94,14 +94,14 @@ def prevalence(values: np.ndarray, alpha0: float) -> np.ndarray:
 
 
 def to_topics(columns: np.ndarray) -> np.ndarray:
-    """Topics on the simplex from unwhitened columns (n_words, k), which are known up to sign and scale."""
+    """Project unwhitened columns (n_words, k), known up to sign and scale, on the simplex of topics."""
     sums = columns.sum(axis=0)
     safe = np.where(np.abs(sums) > 1e-9, sums, 1e-9)
     return project_to_simplex(columns / safe)
 
 
 def project_to_simplex(columns: np.ndarray) -> np.ndarray:
-    """Euclidean projection of each column (n, r) on the probability simplex (Duchi et al. 2008, Figure 1)."""
+    """Project each column (n, r) on the probability simplex, by least squares (Duchi et al. 2008, Figure 1)."""
     n, r = columns.shape
     columns = columns - columns.max(axis=0)  # does not change the projection, and keeps the sums below exact
     ordered = -np.sort(-columns, axis=0)
@@ -112,19 +112,14 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Learned:
-    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released `facts`, by fields of `RunFacts`.
+    """What a run has learned; all of it is released."""
 
-    `documents` is the released number of units, or a lower bound on it (placement ``config4``). `words` (n_words,) are
-    the words of the topics, if these are not all modelled words. `counts` are the counts from which topics were
-    estimated, if any were released.
-    """
-
-    topics: np.ndarray
-    prevalence: np.ndarray
-    documents: float
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    words: tuple[str, ...] | None = None
-    counts: ReleasedCounts | None = None
+    topics: np.ndarray  # (n_topics, n_words)
+    prevalence: np.ndarray  # (n_topics,)
+    documents: float  # the released number of units, or a lower bound on it (placement ``config4``)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # about the run, for its parameters
+    words: tuple[str, ...] | None = None  # (n_words,), the words of the topics, if these are not all modelled words
+    counts: ReleasedCounts | None = None  # from which topics were estimated, if any were released
 
 
 def by_prevalence(
@@ -134,7 +129,7 @@ def by_prevalence(
     facts: Mapping[str, Any] | None = None,
     **per_topic: Sequence[Any],
 ) -> Learned:
-    """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,).
+    """Order topics, given as columns (n_words, k) on the simplex, by descending `prevalence` (k,).
 
     `documents` is the released number of units, or a lower bound on it. Lists of k values in `per_topic` are reordered
     with the topics and added to the `facts`; empty ones are left out.

@@ -1,4 +1,4 @@
-"""Refinement of spectral topics by noisy variational rounds (Park et al. 2020; Hoffman et al. 2010).
+"""Refinement of topics by noisy variational rounds (Park et al. 2020; Hoffman et al. 2010), guided by seed words.
 
 A round estimates the true word-topic counts from their noisy sums, by an empirical-Bayes posterior. A true count
 (n_words, k) is modelled as f n rho: f is the word's frequency in the corpus, n the number of tokens of the topic, and
@@ -6,8 +6,7 @@ rho the word's lift in the topic. The distribution of lifts is estimated from th
 (Kiefer and Wolfowitz 1956; Efron 2014), separately for groups of words with similar signal-to-noise ratio. Only
 released counts are used.
 
-
-Guided topics: topics that start from words of the user, and are kept near them while they are refined.
+Guided topics (`Guide`) start from words of the user, and are kept near them while they are refined.
 """
 
 from __future__ import annotations
@@ -30,25 +29,27 @@ _WIDTH = 0.25  # standard deviation of a component, relative to its lift
 _STEPS = 25  # expectation-maximisation steps for the weights of the mixture
 _TOP = 10  # first words of a topic
 _SAMPLE = 4000  # number of counts of a group from which these weights are estimated
+_START = 0.5  # weight of the seed words in a topic with which the refinement starts
+PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
+_LEAST = 1e-6  # bound on frequencies
+
+# Maps topics (n_words, k), columns on the simplex, to their noisy expected word-topic counts (n_words, k), and to the
+# standard deviation of the noise (n_words,).
+ExpectedCounts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Refined:
-    """The result of the refinement: `counts`, released `sums`, and numbers for the verdicts.
+    """The result of the refinement, and numbers for the verdicts."""
 
-    `counts` (n_words, k) are positive word-topic counts, estimated from the released `sums`. `agreement` (k,) is the
-    cosine of the topics with which the last two rounds started, and `signal` (k,) the mean quotient of the noisy counts
-    of a topic's ten top words and the standard deviation of their noise.
-    """
-
-    counts: np.ndarray
-    sums: CountSums
-    agreement: np.ndarray
-    signal: np.ndarray
+    counts: np.ndarray  # (n_words, k): positive word-topic counts, estimated from the sums
+    sums: CountSums  # released
+    agreement: np.ndarray  # (k,): the cosine of the topics with which the last two rounds started
+    signal: np.ndarray  # (k,): the mean quotient of the noisy counts of ten top words and the std of their noise
 
 
 def variational_rounds(
-    expected_counts: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    expected_counts: ExpectedCounts,
     start: np.ndarray,
     frequencies: np.ndarray,
     rounds: int,
@@ -57,13 +58,12 @@ def variational_rounds(
     smoothing: float = SMOOTHING,
     earlier: CountSums | None = None,
 ) -> Refined:
-    """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
+    """Return the word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
-    `expected_counts` maps topics (n_words, k), columns on the simplex, to noisy expected word-topic counts and the
-    standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
-    Counts, and so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from
-    the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
-    `smoothing` is added to every count. `earlier` are the sums of rounds before these.
+    `start` are the first topics (n_words, k), columns on the simplex; `frequencies` (n_words,) sum to one. Counts, and
+    so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from the posterior mean
+    of the averaged counts. The result is their posterior median, which has the least l1 error. `smoothing` is added to
+    every count. `earlier` are the sums of rounds before these.
     """
     topics = previous = start
     sums = earlier or CountSums(np.zeros_like(start), np.zeros(len(start)), 0.0)
@@ -72,42 +72,33 @@ def variational_rounds(
         mean, median = posterior(sums.counts, sums.std, frequencies)
         if number < rounds:
             previous, topics = topics, smoothed_topics(mean, smoothing)
-    return Refined(median + smoothing, sums, cosines(previous, topics), _signal(median, sums.counts, sums.std))
-
-
-def estimated_topics(sums: CountSums, frequencies: np.ndarray) -> np.ndarray:
-    """Topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
-    return smoothed_topics(posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
+    if sums.std.all():
+        top = first_words(median / np.maximum(median.sum(axis=0), 1e-300)).T
+        signal = np.take_along_axis(sums.counts / sums.std[:, None], top, axis=0).mean(axis=0)
+    else:
+        signal = np.full(start.shape[1], np.inf)
+    return Refined(median + smoothing, sums, cosines(previous, topics), signal)
 
 
 def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
-    """Topics (n_words, k) that are proportional to `counts` plus `smoothing`."""
+    """Return topics (n_words, k) that are proportional to `counts` plus `smoothing`."""
     smoothed = counts + smoothing
     return np.asarray(smoothed / smoothed.sum(axis=0))
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
+    """Return the cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
     norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))
 
 
-def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarray:
-    """The mean of `counts` (n_words, k) over `std` (n_words,) for each topic's top words by `median`, (k,)."""
-    if not std.all():
-        return np.full(counts.shape[1], np.inf)
-    shares = median / np.maximum(median.sum(axis=0), 1e-300)
-    top = first_words(shares).T
-    return np.asarray(np.take_along_axis(counts / std[:, None], top, axis=0).mean(axis=0))
-
-
 def first_words(topics: np.ndarray) -> np.ndarray:
-    """The ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
+    """Return the ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
     return np.argsort(-topics, axis=0, kind="stable")[:_TOP].T
 
 
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each topic's ten words with the largest estimated counts, and the probability that each belongs to the ten.
+    """Return each topic's ten words with the largest estimated counts, and how probably each belongs to the ten.
 
     Both are (k, 10). The probability is the posterior one: that the word's true count exceeds the middle between the
     tenth and the eleventh largest posterior medians. It is 1 without noise, and with ten words or fewer.
@@ -141,7 +132,7 @@ def posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> t
 
 
 def _estimates(mixtures: Iterable[tuple[np.ndarray, _Mixture]], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and median (n_words, k) by the `mixtures`; without any, `counts`, negative ones set to zero."""
+    """Return posterior mean and median (n_words, k) by the `mixtures`; without any, the nonnegative `counts`."""
     mean = np.maximum(counts, 0.0)
     median = mean.copy()
     for words, mixture in mixtures:
@@ -150,7 +141,7 @@ def _estimates(mixtures: Iterable[tuple[np.ndarray, _Mixture]], counts: np.ndarr
 
 
 def _mixtures(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> Iterator[tuple[np.ndarray, _Mixture]]:
-    """The groups of words, and the mixture that is estimated for each."""
+    """Yield groups of words, and the mixture that is estimated for each."""
     sizes = np.maximum(counts.sum(axis=0), 0.0)
     sizes = np.maximum(sizes, 1e-3 * max(float(sizes.sum()), 1e-9))
     expected = np.outer(frequencies, sizes)
@@ -158,7 +149,7 @@ def _mixtures(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> I
     for words in np.array_split(np.argsort(-frequencies / std, kind="stable"), _GROUPS):
         if len(words):
             noise = np.broadcast_to(std[words, None], (len(words), counts.shape[1]))
-            yield words, _Mixture.estimated(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts, sizes)
+            yield words, _Mixture.fit(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts, sizes)
 
 
 @dataclass(frozen=True)
@@ -174,10 +165,10 @@ class _Mixture:
     estimates: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def estimated(
+    def fit(
         cls, x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray, sizes: np.ndarray
     ) -> _Mixture:
-        """The mixture of the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
+        """Fit the mixture to the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
         x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
         centres, spread, variance, likelihood = _components(x, std, expected, lifts)
         sample = likelihood[:: max(1, len(x) // _SAMPLE)]
@@ -193,7 +184,7 @@ class _Mixture:
         return cls(lifts, weights, sizes, (mean, within[np.arange(len(x)), middle]))
 
     def above(self, x: np.ndarray, std: np.ndarray, expected: np.ndarray, least: np.ndarray) -> np.ndarray:
-        """The posterior probability (n,) that the true count of each noisy count `x` (n,) exceeds `least` (n,)."""
+        """Return the posterior probability (n,) that the true count behind each noisy `x` (n,) exceeds `least` (n,)."""
         x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
         centres, spread, variance, likelihood = _components(x, std, expected, self.lifts)
         likelihood = likelihood * self.weights
@@ -205,7 +196,7 @@ class _Mixture:
 def _components(
     x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The mixture's component of each lift for the noisy counts `x` (n, 1), as four arrays (n, len(lifts)).
+    """Return the mixture's component of each lift for the noisy counts `x` (n, 1), as four arrays (n, len(lifts)).
 
     They are the mean and the variance of the true count before `x` is known, the variance of the noisy count, and the
     likelihood of `x` up to a factor for each row.
@@ -217,13 +208,6 @@ def _components(
     return centres, spread, variance, np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))
 
 
-_START = 0.5  # weight of the seed words in a topic with which the refinement starts
-PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
-_LEAST = 1e-6  # bound on frequencies
-
-ExpectedCounts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-
 @dataclass(frozen=True)
 class Guide:
     """Distributions over the seed words (n_words, n_guided), and the topic that each of them guides, (n_guided,)."""
@@ -231,27 +215,27 @@ class Guide:
     seeds: np.ndarray
     columns: np.ndarray
 
-    def started(self, topics: np.ndarray) -> np.ndarray:
-        """`topics` (n_words, k) with the guided ones mixed with their seed words."""
+    def start(self, topics: np.ndarray) -> np.ndarray:
+        """Mix the guided ones of `topics` (n_words, k) with their seed words, for the first round."""
         return self._mixed(topics, _START)
 
-    def pulled(self, expected: ExpectedCounts) -> ExpectedCounts:
-        """A function that pulls the guided ones of its topics towards their seed words, and then calls `expected`."""
+    def pull(self, expected: ExpectedCounts) -> ExpectedCounts:
+        """Return a function that pulls guided topics towards their seed words, and then calls `expected`."""
         return lambda topics: expected(self._mixed(topics, PULL))
 
     def counts(self, counts: np.ndarray) -> np.ndarray:
-        """Word-topic `counts` (n_words, k) with the guided topics pulled towards their seed words."""
+        """Pull the guided topics of word-topic `counts` (n_words, k) towards their seed words."""
         return self._mixed(counts, PULL)
 
     def names(self, names: Sequence[str], k: int) -> list[str]:
-        """The name of each of `k` topics, empty for a topic that is not guided; an empty list without `names`."""
+        """Return the name of each of `k` topics, empty for one that is not guided; an empty list without `names`."""
         if not names:
             return []
         given = dict(zip(self.columns.tolist(), names, strict=True))
         return [given.get(topic, "") for topic in range(k)]
 
     def _mixed(self, columns: np.ndarray, weight: float) -> np.ndarray:
-        """`columns` with a share `weight` of each guided one replaced by its seed words; sums stay the same."""
+        """Replace a share `weight` of each guided one of `columns` by its seed words; sums stay the same."""
         if not len(self.columns):
             return columns
         mixed = columns.copy()
@@ -263,7 +247,7 @@ class Guide:
 def guide(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray, topics: np.ndarray
 ) -> Guide:
-    """The guide of `topics` (n_words, k) over `words`: each list of seed words guides the topic that fits it best.
+    """Match each list of seed words with the one of `topics` (n_words, k) over `words` that fits it best.
 
     Within a list, words weigh as much as their `frequencies` (n_words,). Lists and topics are matched so that the sum
     of log(1 + lift), averaged over the words of a list, is largest. Raises `UnsupportedByData` for a list without a
@@ -281,7 +265,7 @@ def guide(
 def seed_distributions(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray
 ) -> np.ndarray:
-    """For each list of seed words, a distribution over the words that `words` also contains, (n_words, n_guided)."""
+    """Return a distribution over those of `words` that each list of seed words contains, (n_words, n_guided)."""
     place = {word: index for index, word in enumerate(words)}
     seeds = np.zeros((len(words), len(seed_words)))
     for column, (name, listed) in enumerate(seed_words.items()):

@@ -7,18 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dplda.base.config import (
-    ADJACENCIES,
-    CALIBRATIONS,
-    NO_NOISE,
-    PLACEMENTS,
-    SOUND,
-    ExecutionSettings,
-    PrivacySettings,
-    check_choice,
-    check_ranges,
-)
+from dplda.base.config import ADJACENCIES, ExecutionSettings, PrivacySettings, check_choice, check_ranges
 from dplda.base.errors import InputError
+from dplda.learning.placements import registry
 
 if TYPE_CHECKING:
     from dplda.model.prior_topics import PriorTopics
@@ -26,14 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """Which words are modelled: public `words`, or (None) words chosen privately within the limits.
+    """Which words are modelled."""
 
-    `max_document_frequency` None stands for 0.1, raised if too few words are left for the topics.
-    """
-
-    words: tuple[str, ...] | None = None
+    words: tuple[str, ...] | None = None  # public; None: words are chosen privately, within the limits
     max_vocabulary: int = 2000
-    max_document_frequency: float | None = None
+    max_document_frequency: float | None = None  # None: 0.1, raised if too few words are left for the topics
 
     def __post_init__(self) -> None:
         check_ranges(self, max_document_frequency=None)
@@ -47,33 +35,38 @@ class VocabularySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """The model, and where its noise goes.
+    """The model, and where its noise goes."""
 
-    `topics` is a number or ``"auto"`` (chosen from released eigenvalues alone); `alpha0` is the sum of the LDA prior's
-    parameters; `split` maps each edge (a place where the placement adds noise, such as ``e8``) to its share of the
-    budget (positive, summing to one; None: the placement's default); `calibration` is ``"sound"`` (proven noise) or
-    ``"published"`` (the noise that DeCarolis et al. 2020 print, which is not proven private); `seed_words` maps names
-    of topics to public words that guide them (docs/guided-topics.md).
-    """
+    topics: int | Literal["auto"] = 20  # ``auto`` chooses from released eigenvalues alone
+    alpha0: float = 1.0  # the sum of the LDA prior's parameters
+    placement: str = registry.DEFAULT
+    calibration: str = registry.SOUND  # or the noise that DeCarolis et al. 2020 print, which is not proven private
 
-    topics: int | Literal["auto"] = 20
-    alpha0: float = 1.0
-    placement: str = PLACEMENTS[0]
-    calibration: str = SOUND
+    # Each edge (a place where the placement adds noise, such as ``e8``) and its share of the budget. Shares are
+    # positive and sum to one; None is the placement's default.
     split: Mapping[str, float] | None = None
-    seed_words: Mapping[str, tuple[str, ...]] | None = None
+
+    seed_words: Mapping[str, tuple[str, ...]] | None = None  # names of topics, and public words that guide them
 
     def __post_init__(self) -> None:
         check_ranges(self, topics="auto")
-        check_choice("placement", self.placement, PLACEMENTS)
-        check_choice("calibration", self.calibration, CALIBRATIONS)
+        check_choice("placement", self.placement, registry.PLACEMENTS)
+        check_choice("calibration", self.calibration, registry.CALIBRATIONS)
         if self.split is not None:
-            _check_split(self.split)
+            self._check_split(self.split)
         if self.seed_words is not None:
             self._check_seed_words(self.seed_words)
 
+    def _check_split(self, split: Mapping[str, float]) -> None:
+        if not isinstance(split, Mapping):
+            raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
+        valid = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
+        if not split or not valid or abs(math.fsum(split.values()) - 1) > 1e-6:
+            text = ",".join(f"{edge}={part}" for edge, part in split.items())
+            raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {text!r}.")
+
     def _check_seed_words(self, seed_words: Mapping[str, tuple[str, ...]]) -> None:
-        if self.placement not in (PLACEMENTS[0], NO_NOISE):
+        if not registry.find(self.placement).takes_seed_words:
             raise InputError(f"seed words are for the default placement, not for {self.placement}. Leave one out.")
         if self.topics == "auto" or int(self.topics) < len(seed_words):
             raise InputError(
@@ -85,6 +78,11 @@ class ModelSettings:
             raise InputError("seed words must be a name and at least one word for each topic.")
         if twice := sorted({word for word in listed if listed.count(word) > 1}):
             raise InputError(f"the seed word {twice[0]!r} is listed twice. Give each word to one topic, once.")
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether the placement adds no noise at all."""
+        return registry.find(self.placement).noiseless
 
     @property
     def guiding_words(self) -> tuple[str, ...]:
@@ -104,17 +102,14 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """A user's settings for `fit`. All of them are public.
-
-    `series` and `batch` name a series and its batch to which the documents belong.
-    """
+    """A user's settings for `fit`. All of them are public."""
 
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     prior: PriorTopics | None = None
-    series: str | None = None
+    series: str | None = None  # the name of the series that the documents belong to, and of their batch in it
     batch: str | None = None
 
     def __post_init__(self) -> None:
@@ -134,8 +129,10 @@ class FitSettings:
                 f"topics must not exceed the number of words, got topics={topics} with "
                 f"max_vocabulary={self.vocabulary.max_vocabulary}. Ask for fewer topics or more words."
             )
-        if self.execution.engine == "dask" and self.model.placement == "config4":
-            raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
+        if self.execution.engine == "dask" and not registry.find(self.model.placement).runs_on_cluster:
+            raise InputError(
+                f"{self.model.placement} needs the exact moments of all documents in one place: use --engine local."
+            )
         if (self.series is None) != (self.batch is None):
             raise InputError("a batch belongs to a series, and a series has batches: give both names, or neither.")
         if self.series is not None and self.privacy.adjacency != ADJACENCIES[0]:
@@ -151,9 +148,9 @@ class FitSettings:
     def check_prior_possible(self) -> None:
         """Raise `InputError` if these settings allow no prior.
 
-        A prior needs the default placement or ``none``, a number of topics, and, unless it continues a series, the CPU.
+        A prior needs a placement that learns from one, a number of topics, and, unless it continues a series, the CPU.
         """
-        if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
+        if registry.find(self.model.placement).learn_from_prior is None:
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
         if self.model.topics == "auto":
             raise InputError("a fit with a prior needs a number of topics, such as --topics 12.")
@@ -161,9 +158,7 @@ class FitSettings:
             raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
 
     def _check_prior(self, prior: PriorTopics) -> None:
-        from dplda.model.prior_topics import (
-            PriorTopics,  # imported here, as numpy is, so that the command line starts fast
-        )
+        from dplda.model.prior_topics import PriorTopics  # imported here so that the command line starts fast
 
         if not isinstance(prior, PriorTopics):
             raise InputError(
@@ -189,39 +184,21 @@ class FitSettings:
     def of(
         cls, *, prior: PriorTopics | None = None, series: str | None = None, batch: str | None = None, **named: Any
     ) -> Self:
-        """Settings from field names of any group; other fields keep their defaults."""
+        """Return settings from field names of any group; other fields keep their defaults."""
         groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
         by_group = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
         if named:
             raise TypeError(f"a fit has no setting {next(iter(named))!r}")
-        privacy, vocabulary, model, execution = (
-            group(**values) for group, values in zip(groups, by_group, strict=True)
-        )
-        return cls(
-            privacy=privacy,
-            vocabulary=vocabulary,
-            model=model,
-            execution=execution,
-            prior=prior,
-            series=series,
-            batch=batch,
-        )
+        names = "privacy", "vocabulary", "model", "execution"
+        made = {name: group(**given) for name, group, given in zip(names, groups, by_group, strict=True)}
+        return cls(**made, prior=prior, series=series, batch=batch)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings that decide what is learned, as plain JSON; settings that are None are left out."""
+        """Return the settings that decide what is learned, as plain JSON; settings that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
         values["vocabulary"] = "private" if values.pop("words") is None else "public"
         values |= {"prior": self.prior and self.prior.to_json(), "series": self.series, "batch": self.batch}
         return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_split(split: Mapping[str, float]) -> None:
-    if not isinstance(split, Mapping):
-        raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
-    valid = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
-    if not split or not valid or abs(math.fsum(split.values()) - 1) > 1e-6:
-        text = ",".join(f"{edge}={part}" for edge, part in split.items())
-        raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {text!r}.")
 
 
 DEFAULTS = FitSettings()

@@ -66,14 +66,9 @@ def draw_counts(
     """
     cumulative = np.cumsum(topics, axis=1)
     cumulative /= cumulative[:, -1:]
-    blocks = [_draw_block(rng, lengths[rows], proportions[rows], cumulative) for rows in _row_blocks(lengths)]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(np.cumsum(lengths) // _BLOCK_TOKENS)) + 1, [len(lengths)]])
+    blocks = [_draw_block(rng, lengths[a:b], proportions[a:b], cumulative) for a, b in pairwise(starts.tolist())]
     return sp.csr_matrix(sp.vstack(blocks, format="csr"))
-
-
-def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
-    edges = np.cumsum(lengths) // _BLOCK_TOKENS
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(edges)) + 1, [len(lengths)]])
-    return [slice(int(a), int(b)) for a, b in pairwise(starts)]
 
 
 def _draw_block(
@@ -84,6 +79,7 @@ def _draw_block(
 ) -> sp.csr_matrix:
     n_documents, n_words = len(lengths), cumulative.shape[1]
     per_topic = rng.multinomial(lengths, proportions)
+    # One key, document * n_words + word, for each token.
     keys = np.empty(int(lengths.sum()), dtype=np.int64)
     filled = 0
     for distribution, n_tokens in zip(cumulative, per_topic.T, strict=True):
@@ -91,12 +87,8 @@ def _draw_block(
         words = np.searchsorted(distribution, rng.random(len(documents)), side="right")
         keys[filled : filled + len(documents)] = documents * n_words + words
         filled += len(documents)
-    return _merge(keys, n_documents, n_words)
 
-
-def _merge(keys: npt.NDArray[np.int64], n_documents: int, n_words: int) -> sp.csr_matrix:
-    """Counts from one key ``document * n_words + word`` per token; sorts `keys` in place."""
-    keys.sort()
+    keys.sort()  # equal keys, which are the same word in the same document, are counted
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     counts = np.diff(np.append(first, len(keys))).astype(np.int32)
     documents, words = np.divmod(keys[first], n_words)

@@ -49,14 +49,15 @@ _COPY = 0.9  # cosine from which on two topics count as one
 def evidence(
     topics: np.ndarray, start: np.ndarray, agreement: np.ndarray, signal: np.ndarray, budget: float
 ) -> np.ndarray:
-    """Five numbers (k, 5) on each of the refined `topics` (n_words, k), which started from spectral topics `start`.
+    """Return five numbers (k, 5) that tell real refined `topics` (n_words, k) from noise.
 
     They are -log10(1 - agreement), the cosine with the topic of `start`, log signal, the largest cosine with another
     topic, and log budget, limited to the ranges for which the coefficients were estimated (`_RANGES`).
 
-    `agreement` (k,) is `Refined.agreement`: the cosine of the topics with which the last two rounds started. `signal`
-    (k,) is the mean quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics
-    for the run's GDP parameter mu (`signal_per_topic`).
+    `start` (n_words, k) are the spectral topics from which the refinement started. `agreement` (k,) is
+    `Refined.agreement`: the cosine of the topics with which the last two rounds started. `signal` (k,) is the mean
+    quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics for the run's GDP
+    parameter mu (`signal_per_topic`).
     """
     columns = (
         -np.log10(np.maximum(1 - agreement, _LEAST)),
@@ -69,14 +70,14 @@ def evidence(
 
 
 def of_evidence(numbers: np.ndarray) -> np.ndarray:
-    """The probability (k,) that each topic is real, from its `evidence` (k, 5)."""
+    """Return the probability (k,) that each topic is real, from its `evidence` (k, 5)."""
     first, second = np.triu_indices(numbers.shape[1])
     products = numbers[:, first] * numbers[:, second]
     return np.asarray(expit(_INTERCEPT + numbers @ np.array(_LINEAR) + products @ np.array(_PRODUCTS)))
 
 
 def of_words(posterior: np.ndarray, topics: np.ndarray) -> np.ndarray:
-    """The calibrated probability (k, n) that each of a topic's n words is among its first ten.
+    """Return the calibrated probability (k, n) that each of a topic's n words is among its first ten.
 
     The words are the columns, in the order of their rank. `posterior` (k, n) is the probability from the noisy counts
     alone, and `topics` (k,) the probability that each topic is real. For a topic that is not real, "its first ten" are
@@ -96,7 +97,7 @@ def of_refinement(
     budget: float,
     earlier: Sequence[float] = (),
 ) -> dict[str, list[Any]]:
-    """For each topic its probability to be real, the verdict, and the probabilities of its first ten `words`.
+    """Return each topic's probability to be real, its verdict, and the probabilities of its first ten `words`.
 
     `start` and `budget` are arguments of `evidence`, and `refined` gives its other arguments; `frequencies` (n_words,)
     sum to one. No topic of a series gets a higher probability than in the previous batch (`earlier`): each batch starts
@@ -115,15 +116,15 @@ def of_refinement(
     return _verdict_facts(probabilities, top, chances, words)
 
 
-def named(probabilities: np.ndarray) -> list[str]:
-    """The verdicts on topics that are real with these `probabilities` (k,)."""
+def of_probabilities(probabilities: np.ndarray) -> list[str]:
+    """Return the verdicts on topics that are real with these `probabilities` (k,)."""
     return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
 
 
 def of_pairs(
     topics: np.ndarray, cosines: np.ndarray, common: np.ndarray, words: Sequence[str], budget: float
 ) -> dict[str, list[Any]]:
-    """As `of_refinement`, for the `topics` (n_words, k) of a mixture of pairs of words.
+    """Return the same as `of_refinement`, for the `topics` (n_words, k) of a mixture of pairs of words.
 
     `cosines` (2, k) and `common` (k, n) are the result of `pair_mixture.agreement`. For `budget` see `evidence`.
     """
@@ -140,9 +141,9 @@ def of_pairs(
 def _verdict_facts(
     probabilities: np.ndarray, top: np.ndarray, chances: np.ndarray, words: Sequence[str]
 ) -> dict[str, list[Any]]:
-    """Facts of topics with these `probabilities` (k,), and of their words `top` (k, n) with these `chances` (k, n)."""
+    """Return the facts of topics with `probabilities` (k,), and of their words `top` (k, n) with `chances` (k, n)."""
     return {
-        "verdicts": named(probabilities),
+        "verdicts": of_probabilities(probabilities),
         "topic_probabilities": [round(float(p), 4) for p in probabilities],
         "word_probabilities": [
             {words[word]: round(float(p), 4) for word, p in zip(row, chance, strict=True)}
@@ -152,7 +153,7 @@ def _verdict_facts(
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:
-    """Verdicts on spectral `topics` (n_words, k); the released eigenvalues support the number `supported` of them.
+    """Return verdicts on spectral `topics` (n_words, k), if the released eigenvalues support `supported` of them.
 
     Eigenvalues do not say which topics they support. If they support fewer than k, every topic is weak; if none, all
     are noise.
@@ -164,14 +165,14 @@ def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:
 
 
 def of_columns(columns: np.ndarray, std: float) -> list[str]:
-    """Verdicts on topics released as noisy `columns` (n_words, k), by a column's norm over the norm of its noise."""
+    """Return verdicts on topics released as noisy `columns` (n_words, k), by their norms over that of the noise."""
     noise = std * math.sqrt(len(columns))
     ratios = np.linalg.norm(columns, axis=0) / noise if noise > 0 else np.full(columns.shape[1], np.inf)
     return [CLEAR if ratio >= 3 else WEAK if ratio >= 1.5 else NOISE for ratio in ratios]
 
 
 def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
-    """The probability (k,) that topics are rightly chosen, as their noisy sums `chosen` exceed `others` (r,).
+    """Return the probability (k,) that topics are rightly chosen, as their noisy sums `chosen` exceed `others` (r,).
 
     It is the probability that a topic's sum without noise exceeds a cutoff: midway between the smallest chosen sum and
     the largest other one, or, if there is no other, two standard deviations of the noise.
@@ -182,12 +183,8 @@ def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
     return np.asarray(ndtr((chosen - end) / std))
 
 
-def _unit(columns: np.ndarray) -> np.ndarray:
-    return np.asarray(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300))
-
-
 def _nearest(topics: np.ndarray) -> np.ndarray:
-    """The largest cosine of each topic (n_words, k) with another one, (k,); 0 for a single topic."""
-    unit = _unit(topics)
+    """Return the largest cosine of each topic (n_words, k) with another one, (k,); 0 for a single topic."""
+    unit = topics / np.maximum(np.linalg.norm(topics, axis=0), 1e-300)
     cosines = unit.T @ unit - 2 * np.eye(topics.shape[1])
     return np.asarray(np.maximum(cosines.max(axis=1), 0.0))

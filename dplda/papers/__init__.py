@@ -8,23 +8,12 @@ exception that they raise for data that are not finite or not symmetric is not d
 use the other functions on released numbers.
 """
 
-from typing import TYPE_CHECKING
-
-from dplda.base.lazy import lazy
-
-if TYPE_CHECKING:
-    from dplda.learning.eigenpairs import (
-        EigenPairs,
-        Implicit,
-        noisy_tensor_power_method,
-        private_tensor_power_method,
-        robust_power_method,
-        simultaneous_power_method,
-    )
-    from dplda.learning.power_method import Subspace, noisy_power_method, random_basis, streaming_power_method
-    from dplda.papers.adaptive import adaptive_power_iteration, clipped_power_iteration
-    from dplda.papers.low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method
-    from dplda.papers.online import online_power_method
+from dplda.learning.eigenpairs import EigenPairs, Implicit, noisy_tensor_power_method, robust_power_method
+from dplda.learning.power_method import Subspace, noisy_power_method, random_basis
+from dplda.papers.adaptive import adaptive_power_iteration, clipped_power_iteration
+from dplda.papers.low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method
+from dplda.papers.streams import online_power_method, streaming_power_method
+from dplda.papers.tensors import private_tensor_power_method, simultaneous_power_method
 
 __all__ = [
     "EigenPairs",
@@ -45,26 +34,3 @@ __all__ = [
     "simultaneous_power_method",
     "streaming_power_method",
 ]
-
-__getattr__, __dir__ = lazy(
-    "dplda",
-    {
-        "EigenPairs": "learning.eigenpairs",
-        "Implicit": "learning.eigenpairs",
-        "LowRank": "papers.low_rank",
-        "Subspace": "learning.power_method",
-        "adaptive_power_iteration": "papers.adaptive",
-        "analyze_gauss": "papers.low_rank",
-        "clipped_power_iteration": "papers.adaptive",
-        "noisy_power_method": "learning.power_method",
-        "noisy_tensor_power_method": "learning.eigenpairs",
-        "online_power_method": "papers.online",
-        "private_low_rank": "papers.low_rank",
-        "private_power_method": "papers.low_rank",
-        "private_tensor_power_method": "learning.eigenpairs",
-        "random_basis": "learning.power_method",
-        "robust_power_method": "learning.eigenpairs",
-        "simultaneous_power_method": "learning.eigenpairs",
-        "streaming_power_method": "learning.power_method",
-    },
-)

@@ -29,20 +29,14 @@ from dplda.base.arrays import Array, floats, namespace, standard_normal, to_nump
 from dplda.base.config import check_choice
 from dplda.base.errors import InputError
 from dplda.learning.power_method import (
-    REPLACED_ROW,
-    ROW,
-    ROWS,
     Subspace,
-    checked_start,
-    gaussian_event,
+    check_start,
     noisy_power_method,
     orthonormal,
-    pure_event,
     require_counts,
-    require_shares,
     sparse_floats,
-    total_mu,
 )
+from dplda.papers.neighbours import REPLACED_ROW, ROW, ROWS, gaussian_event, pure_event, require_shares, total_mu
 
 _HALVINGS = 40  # the thresholds are 2^-40, ..., 1/2, 1; no score exceeds 1
 _CLIP_SHARE = 0.01  # share of the budget for the histogram from which the clipping threshold is chosen
@@ -60,7 +54,7 @@ def adaptive_power_iteration(
     search_share: float = 0.2,
     beta: float = 0.05,
 ) -> Subspace:
-    """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, without rows above a threshold.
+    """Find leading right singular vectors of `A`, (epsilon, delta)-private for one row, without rows above a threshold.
 
     `A` (n, d), array or scipy sparse, has rows of length at most 1; longer rows are scaled down to length 1. Neighbours
     differ by one added or removed row, or for ``replaced-row`` by one replaced row. `X` (d, p) is a public start, p = 1
@@ -84,11 +78,11 @@ def adaptive_power_iteration(
     search = pure_event("threshold", rounds, mu * math.sqrt(search_share))
     step = gaussian_event("power", rounds, mu * math.sqrt(1 - search_share))
     A, norms = unit_rows(A)
-    X = checked_start(X, A.shape[1])
+    X = check_start(X, A.shape[1])
     changes = 2.0 if neighbours == REPLACED_ROW else 1.0
 
     def multiply(X: Array) -> Array:
-        """The sum of a a'X over the rows that the search keeps, with noise."""
+        """Return the sum of a a'X over the rows that the search keeps, with noise."""
         Z = A @ X
         scores = _scores(norms, Z)
         theta = _threshold(_above_threshold(_tail_counts(scores), search.epsilon or 0.0, beta, rng))
@@ -101,7 +95,7 @@ def adaptive_power_iteration(
 
 
 def _above_threshold(tails: np.ndarray, epsilon: float, beta: float, rng: np.random.Generator) -> int:
-    """AboveThreshold: the first j with a small count `tails[j]` by noisy comparison, or the last j; `epsilon`-private.
+    """Return the first j with a small count `tails[j]` by AboveThreshold, or the last j; `epsilon`-private.
 
     `tails` (41,) are the numbers of scores above each of the rising thresholds. The queries are minus the `tails`. One
     row changes all of them in the same direction, by at most one, so noise Lap(2 / epsilon) suffices for the bound and
@@ -125,7 +119,7 @@ def clipped_power_iteration(
     neighbours: str = ROW,
     beyond: float = 0.1,
 ) -> Subspace:
-    """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, each contribution clipped.
+    """Find leading right singular vectors of `A`, (epsilon, delta)-private for one row, each contribution clipped.
 
     `A` (n, d), array or scipy sparse, has rows of length at most 1; longer rows are scaled down to length 1. Neighbours
     differ by one added or removed row, or for ``replaced-row`` by one replaced row. `X` (d, p) is a public start. The
@@ -146,14 +140,14 @@ def clipped_power_iteration(
     search = gaussian_event("clip", 1, mu * math.sqrt(_CLIP_SHARE))
     step = gaussian_event("power", rounds, mu * math.sqrt(1 - _CLIP_SHARE))
     A, norms = unit_rows(A)
-    X = checked_start(X, A.shape[1])
+    X = check_start(X, A.shape[1])
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0
     clip = _clip(_scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or math.inf), rng)
     std = (2.0 if replaced else 1.0) * clip * (step.noise_multiplier or math.inf)
 
     def multiply(X: Array) -> Array:
-        """The sum of clipped a a'X, with noise."""
+        """Return the sum of clipped a a'X, with noise."""
         Z = A @ X
         scores = _scores(norms, Z)
         xp = namespace(Z)
@@ -164,7 +158,7 @@ def clipped_power_iteration(
 
 
 def _clip(scores: Array, beyond: float, std: float, rng: np.random.Generator) -> float:
-    """The least threshold that is exceeded by at most the share `beyond` of the `scores` (n,), by a noisy histogram.
+    """Return the least threshold that at most the share `beyond` of the `scores` (n,) exceeds, by a noisy histogram.
 
     The bins count the scores up to the first threshold, those between two thresholds, and those above the last. Noise
     of `std` is added to the count of each bin, and a row is in one bin.
@@ -199,11 +193,13 @@ def unit_rows(A: Any) -> tuple[Any, Array]:
     one = xp.ones_like(norms)
     if not bool(xp.any(norms > 1)):
         return A, norms
-    return _scaled(A, one / xp.where(norms > 1, norms, one)), xp.where(norms > 1, one, norms)
+    shrink = one / xp.where(norms > 1, norms, one)
+    scaled = sparse.diags_array(shrink) @ A if sparse.issparse(A) else A * shrink[:, None]
+    return scaled, xp.where(norms > 1, one, norms)
 
 
 def _lengths(A: Any) -> Array:
-    """Euclidean norms (n,) of the rows of `A`, an array or in compressed sparse rows."""
+    """Return the norms (n,) of the rows of `A`, an array or in compressed sparse rows."""
     if sparse.issparse(A):
         squares = sparse.csr_array((A.data**2, A.indices, A.indptr), shape=A.shape)
         return np.sqrt(squares @ np.ones(A.shape[1]))
@@ -211,18 +207,13 @@ def _lengths(A: Any) -> Array:
     return xp.sqrt(xp.vecdot(A, A))  # a norm would copy A
 
 
-def _scaled(A: Any, weights: Array) -> Any:
-    """diag(weights) A, (n, d)."""
-    return sparse.diags_array(weights) @ A if sparse.issparse(A) else A * weights[:, None]
-
-
 def _scores(norms: Array, Z: Array) -> Array:
-    """Norms |a| |X'a| (n,) of the contributions a a'X, from the rows' `norms` (n,) and Z = A X (n, p)."""
+    """Return the norms |a| |X'a| (n,) of the contributions a a'X, from the rows' `norms` (n,) and Z = A X (n, p)."""
     return norms * namespace(Z).linalg.vector_norm(Z, axis=1)
 
 
 def _tail_counts(scores: Array) -> np.ndarray:
-    """How many `scores` (n,) exceed each threshold 2^(j - 40), j = 0..40, (41,). Cost: n."""
+    """Return how many `scores` (n,) exceed each threshold 2^(j - 40), j = 0..40, (41,). Cost: n."""
     mantissas, exponents = np.frexp(to_numpy(scores))
     above = exponents - (mantissas == 0.5) + _HALVINGS  # a score exceeds the thresholds j < above
     above = np.clip(np.where(mantissas > 0, above, 0), 0, _HALVINGS + 1)
@@ -231,5 +222,5 @@ def _tail_counts(scores: Array) -> np.ndarray:
 
 
 def _threshold(j: int) -> float:
-    """The j-th threshold, 2^(j - 40)."""
+    """Return the j-th threshold, 2^(j - 40)."""
     return float(2.0 ** (j - _HALVINGS))

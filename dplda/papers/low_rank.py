@@ -17,31 +17,33 @@ from dplda.base.arrays import Array, like, namespace, standard_normal
 from dplda.base.config import check_choice
 from dplda.budget.events import PURE, Event
 from dplda.learning.power_method import (
+    Subspace,
+    check_product,
+    check_start,
+    multiplier,
+    noisy_power_method,
+    require_counts,
+    require_up_to,
+)
+from dplda.papers.adaptive import unit_rows
+from dplda.papers.neighbours import (
     ENTRY,
     NEIGHBOURS,
     ROW,
     ROWS,
-    Subspace,
     calibrated_event,
-    checked_product,
-    checked_start,
     gaussian_event,
     l1_sensitivity,
     l2_sensitivity,
-    multiplier,
-    noisy_power_method,
     require_change,
-    require_counts,
-    require_up_to,
     total_mu,
 )
-from dplda.papers.adaptive import unit_rows
 
 
 def analyze_gauss(
     A: Any, k: int, *, epsilon: float, delta: float, rng: np.random.Generator, neighbours: str = ROW
 ) -> Subspace:
-    """The k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
+    """Return the k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
 
     `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are scaled down to it). A'A changes by
     at most 1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian
@@ -78,11 +80,11 @@ def private_power_method(
     change: float = 1.0,
     by_largest_entry: bool = False,
 ) -> Subspace:
-    """The private power method: X <- orth(A X + G), (epsilon, delta)-private for neighbouring matrices A.
+    """Find a leading subspace by X <- orth(A X + G), (epsilon, delta)-private for neighbouring matrices A.
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
-    (`dplda.learning.power_method`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
+    (`dplda.papers.neighbours`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
     deviation is the exact multiplier of `rounds` queries times the l2 sensitivity at the last X, which is already
     released. With delta 0, G is Laplace with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled
     by max |X_ij| as in Figure 3. Otherwise it is scaled by the two largest rows of X, which gives no more noise.
@@ -129,7 +131,7 @@ def private_low_rank(
     change: float = 1.0,
     by_largest_entry: bool = False,
 ) -> LowRank:
-    """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
+    """Return a private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
     Arguments, errors and noise are as in `private_power_method`, with `rounds` + 1 queries. The last query is Y = A X +
     G at the final X. The spectral norm of A - B is at most s_(k+1) + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
@@ -139,17 +141,17 @@ def private_low_rank(
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)
     noise = _noise(event, rng, neighbours, change, by_largest_entry)
-    multiply = multiplier(A, checked_start(X).shape[0])
+    multiply = multiplier(A, check_start(X).shape[0])
     subspace = noisy_power_method(multiply, X, rounds, noise=noise)
     left = subspace.components
-    right = checked_product(multiply(left), left) + noise(left)
+    right = check_product(multiply(left), left) + noise(left)
     return LowRank(left, right, replace(subspace, events=(event,)), (event,))
 
 
 def _noise(
     event: Event, rng: np.random.Generator, neighbours: str, change: float, by_largest_entry: bool
 ) -> Callable[[Array], Array]:
-    """X -> the noise of one query of `event` at X."""
+    """Return X -> the noise of one query of `event` at X."""
     check_choice("neighbours", neighbours, NEIGHBOURS)
     require_change(change)
 

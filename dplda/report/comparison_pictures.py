@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dplda.base.config import NO_NOISE, SOUND
 from dplda.budget import Status
 from dplda.budget.comparisons import Comparison, ComparisonKind, Outcome
 from dplda.budget.events import Stage
+from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.report.pictures import COLOURS, SOFT, Bar, Bars, Chart, Picture, Table, log_axis, number, shown
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import numpy as np
 from dplda.base.config import RANGES, Range
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.events import Event, Stage
+from dplda.learning.model_size import frequency_limit, run_mu
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import frequency_limit, run_mu
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE
 from dplda.private.statistics.clipping import BOUND, MOST_WORDS

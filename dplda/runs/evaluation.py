@@ -8,7 +8,14 @@ from typing import Any, Unpack
 from dplda.base.errors import InputError
 from dplda.budget.accountant import Share
 from dplda.budget.events import PrivacyStatement, Stage, clip_of
-from dplda.learning.coherence import Coherence, CompletedHalves, PairCounts, Prediction, estimated, first_words
+from dplda.learning.coherence import (
+    Coherence,
+    CompletedHalves,
+    PairCounts,
+    Prediction,
+    estimate_coherence,
+    paired_words,
+)
 from dplda.learning.estimates import records
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
@@ -107,7 +114,7 @@ def plan_evaluation(
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)
-    words, halves = first_words(model, topics), CompletedHalves(model)
+    words, halves = paired_words(model, topics), CompletedHalves(model)
 
     def answer(curator: Curator, about: dict[str, Any]) -> Evaluation:
         n_words, k = len(model.vocabulary), len(topics)
@@ -130,7 +137,9 @@ def plan_evaluation(
             documents_std=totals.mass_std(totals_clip),
         )
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
-        return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
+        return Evaluation(
+            topics=topics, coherence=estimate_coherence(model, topics, counts), prediction=prediction, **about
+        )
 
     return plan_query(
         _EVALUATION,

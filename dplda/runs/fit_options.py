@@ -12,17 +12,8 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
-from dplda.base.config import (
-    ADJACENCIES,
-    CALIBRATIONS,
-    DEVICES,
-    ENGINES,
-    PLACEMENTS,
-    RANGES,
-    ExecutionSettings,
-    PrivacySettings,
-    Range,
-)
+from dplda.base.config import ADJACENCIES, DEVICES, ENGINES, RANGES, ExecutionSettings, PrivacySettings, Range
+from dplda.learning.placements.registry import CALIBRATIONS, PLACEMENTS
 from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
 
 if TYPE_CHECKING:

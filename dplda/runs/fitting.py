@@ -9,14 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE
 from dplda.base.errors import InputError, NoisyTopicsWarning
 from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import calibrate, exact_events
-from dplda.learning.placements import prior_start, registry
+from dplda.learning.model_size import most_topics
+from dplda.learning.placements import registry
+from dplda.learning.placements.default import PRIOR_STATISTICS
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.verdicts import NOISE
-from dplda.learning.vocabulary_size import most_topics
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
@@ -151,7 +152,7 @@ def plan_topics(
         privacy=privacy,
         execution=settings.execution,
         events=events,
-        statistics=placement.statistics + (() if prior is None else prior_start.STATISTICS),
+        statistics=placement.statistics + (() if prior is None else PRIOR_STATISTICS),
         parameters=facts.to_json(),
         learn=learn,
         reason=placement.reason or privacy.reason,

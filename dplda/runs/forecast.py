@@ -38,17 +38,17 @@ from scipy.special import ndtr, ndtri
 from dplda.base.config import MINIMUM_LENGTH, RANGES
 from dplda.budget.accountant import calibrate, cost
 from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
-from dplda.learning.placements import default, from_pairs
-from dplda.learning.placements.stages import LOW_QUANTILE, clip_quantile
-from dplda.learning.recovery import word_scale
-from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import (
+from dplda.learning.model_size import (
     chosen_words_needed,
     most_paired_words,
     most_topics,
     most_words,
     noise_level,
 )
+from dplda.learning.placements import default
+from dplda.learning.placements.stages import LOW_QUANTILE, REFINE_QUANTILE, clip_quantile, word_power
+from dplda.learning.recovery import word_scale
+from dplda.learning.settings import FitSettings
 from dplda.private import WordFrequencies
 from dplda.private.statistics import NONNEGATIVE, SIGNED
 from dplda.private.statistics.expected_counts import MOST_GAIN
@@ -249,7 +249,7 @@ def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequenc
     k = max(supported, 1) if settings.model.topics == "auto" else int(settings.model.topics)
     k = min(k, inputs.most_topics)
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
-    power = default.word_power(inputs.documents, k, settings)
+    power = word_power(inputs.documents, k, settings)
     # The eigenvalue of the whitened tensor of k equal topics (docs/privacy.md, section 0).
     whitened = 2 * math.sqrt(k * (settings.model.alpha0 + 1)) / (settings.model.alpha0 + 2)
     compared = {
@@ -277,7 +277,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     else:
         needed = votes_needed(noise.multipliers[stage], failure, inputs.settings.privacy.adjacency)
         picked, kept = PICKED, typical_words(inputs.settings, needed / (VOTE * noise.documents))
-    pairs = from_pairs.applies(noise.documents, WordFrequencies((), kept, std), inputs.settings)
+    pairs = default.uses_pairs(noise.documents, WordFrequencies((), kept, std), inputs.settings)
     limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
     words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
@@ -366,7 +366,7 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     """
     scale = (text.proportions + 1e-5) ** -power
     median = math.sqrt(WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2))
-    std, mass = noise.clipped(Stage.REFINE, median, default.REFINE_QUANTILE, NONNEGATIVE)
+    std, mass = noise.clipped(Stage.REFINE, median, REFINE_QUANTILE, NONNEGATIVE)
     top = (TOP_WORD / k + 1e-5) ** -power / scale.mean()
     return float(std / top), TOP_WORD * mass * text.held / k
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from dplda.base.config import CALIBRATIONS, MINIMUM_LENGTH, NO_NOISE, PLACEMENTS, PUBLISHED, RANGES, Range, check_choice
+from dplda.base.config import MINIMUM_LENGTH, RANGES, Range, check_choice
 from dplda.base.distributions import on_words
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.base.progress import NoProgress, Progress
@@ -33,6 +33,7 @@ from dplda.learning.coherence import CompletedHalves, c_v
 from dplda.learning.placements import published as error_bounds
 from dplda.learning.placements import registry
 from dplda.learning.placements.published import Quantities
+from dplda.learning.placements.registry import CALIBRATIONS, NO_NOISE, PLACEMENTS, PUBLISHED
 from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TopicModel
 from dplda.private.exact_gate import ExactGate
@@ -199,7 +200,7 @@ def planted(
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    quantities = error_bounds.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    quantities = error_bounds.planted_quantities(n_documents, n_words, n_topics, alpha0, seed=seed)
     return corpus, Truth(corpus, topics, words, quantities)
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.base.progress import Progress
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.model import topic_model as model_files
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel

@@ -18,9 +18,9 @@ import numpy as np
 
 from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget.events import Event
-from dplda.learning.placements.prior_start import explains
+from dplda.learning.model_size import frequency_limit, modelled_words
+from dplda.learning.placements.default import explains
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import frequency_limit, modelled_words
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import Gate, WordFrequencies
 from dplda.runs.corpus import Corpus
@@ -117,7 +117,7 @@ class RunWords:
 
     @property
     def from_prior(self) -> bool:
-        """Whether the run has a prior that explains the documents (the test `prior_start.explains`)."""
+        """Whether the run has a prior that explains the documents (the test `default.explains`)."""
         return bool(self.facts.get("prior_used", False))
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import MEASURES, curve, label, mean_and_spread, picture, scales
 from benchmarks.tables import markdown
-from dplda.base.config import NO_NOISE
 from dplda.budget.comparisons import Cell, Comparison, ComparisonKind, Outcome
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.report.comparison_pictures import Method, measures, methods
 
 if TYPE_CHECKING:

@@ -9,14 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from dplda.base.config import PLACEMENTS
 from dplda.base.errors import DpldaError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOUND = tuple(name for name in PLACEMENTS if name != "none")
-SPLIT = ("config1", "config2", "config3", "tensor-power")  # placements whose budget can be split
 CORPORA = ("imdb", "news", "medical", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")

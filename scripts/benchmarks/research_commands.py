@@ -11,8 +11,6 @@ from benchmarks.options import (
     AUDITED,
     POISON_QUESTIONS,
     POISONED,
-    SOUND,
-    SPLIT,
     TESTED,
     choices,
     cli,
@@ -26,6 +24,7 @@ from benchmarks.options import (
     results_option,
     topics_option,
 )
+from dplda.learning.placements.registry import PRIVATE
 
 
 @cli.command()
@@ -66,7 +65,7 @@ def tensor(**options: Any) -> None:
 @option("--words", 2000, "Words, which count as public.")
 @topics_option
 @epsilon_option
-@choices("--placement", "placements", SOUND, "Placements to measure.")
+@choices("--placement", "placements", PRIVATE, "Placements to measure.")
 def placements(**options: Any) -> None:
     """Seconds and memory of a fit with each placement.
 
@@ -83,7 +82,7 @@ def placements(**options: Any) -> None:
     "--synthetic", "synthetic_sizes", required=True, metavar="N,D,K[,LENGTH]", callback=listed(int),
     help="Documents, words, topics and mean length of the planted corpus.",
 )  # fmt: skip
-@choices("--placement", "placements", SPLIT, "Placements to measure.")
+@choices("--placement", "placements", PRIVATE, "Placements to measure, of those with several edges.")
 @list_option("--epsilons", "1,4", float, "Budgets.")
 @option("--repeats", 5, "Runs of each cell; the table shows means.")
 def splits(**options: Any) -> None:

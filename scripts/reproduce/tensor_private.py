@@ -16,9 +16,10 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from dplda.base.threads import one_blas_thread
-from dplda.learning.eigenpairs import PRODUCT, entry_scales, implicit
-from dplda.learning.power_method import calibrated_event
+from dplda.learning.eigenpairs import implicit
 from dplda.papers import Implicit, noisy_tensor_power_method, private_tensor_power_method
+from dplda.papers.neighbours import calibrated_event
+from dplda.papers.tensors import PRODUCT, entry_scales
 from dplda.private.statistics.lda_moments import unpack
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition

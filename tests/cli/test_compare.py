@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from scipy import sparse
 
-from dplda.base.config import PLACEMENTS
 from dplda.base.errors import UnsupportedByData
 from dplda.budget import Ledger
 from dplda.budget.accountant import cost
 from dplda.cli.compare_command import compare
 from dplda.cli.main import main
+from dplda.learning.placements import registry
 from dplda.private.noise import ExactNoise, SimulatedNoise
 from dplda.runs import grid as grid_module
 from dplda.runs.corpus import synthetic
@@ -249,7 +249,7 @@ def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, ho
 
 def test_all_placements_but_the_one_without_noise_are_compared_by_default() -> None:
     (option,) = [option for option in compare.params if option.name == "placements"]
-    assert option.default.split(",") == [placement for placement in PLACEMENTS if placement != "none"]
+    assert option.default.split(",") == list(registry.PRIVATE)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.budget import Ledger
 from dplda.budget.accountant import run_epsilon
-from dplda.learning.coherence import PairCounts, c_v, estimated, first_words
+from dplda.learning.coherence import PairCounts, c_v, estimate_coherence, paired_words
 from dplda.model.run_facts import RunFacts
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import npmi, pair_npmi
@@ -60,7 +60,7 @@ def counted(model, matrix, std=0.5):
     """The counts of the documents of `matrix` (n, n_words), as good as without noise, and their exact coherence."""
     matrix = sparse.csr_matrix(matrix)
     present = (matrix.toarray() > 0).astype(float)
-    words = first_words(model, range(len(model.topics)))
+    words = paired_words(model, range(len(model.topics)))
     low, high = np.triu_indices(10, 1)
     pairs = np.array(
         [[(present[:, w[a]] * present[:, w[b]]).sum() for a, b in zip(low, high, strict=True)] for w in words]
@@ -73,7 +73,7 @@ def counted(model, matrix, std=0.5):
 def test_counts_without_noise_give_the_exact_coherence(model):
     matrix = COUNTS[:, [WORDS.index(word) for word in model.vocabulary]]
     counts, exact = counted(model, matrix[np.asarray(matrix.sum(axis=1)).ravel() >= 3])
-    found = estimated(model, range(K), counts)
+    found = estimate_coherence(model, range(K), counts)
     np.testing.assert_allclose(found.topics.value, exact.mean(axis=1), atol=0.005)
     assert found.c_v.value == pytest.approx(c_v(exact).mean(), abs=0.005)
 
@@ -144,13 +144,13 @@ def test_intervals_of_few_documents_hold_the_exact_coherence(model, epsilon):
 
 def test_hopeless_counts_say_nothing(model):
     topics = model.listed_topics
-    n_listed = len({word for each in first_words(model, topics) for word in each})
+    n_listed = len({word for each in paired_words(model, topics) for word in each})
     rng = np.random.default_rng(0)
     noise = PairCounts(
         1e4 * rng.standard_normal((len(topics), 45)), 1e4, 1e4 * rng.standard_normal(len(topics)), 1e4,
         1e4 * rng.standard_normal(n_listed), 1e4, 50.0, 1e4,
     )  # fmt: skip
-    found = estimated(model, topics, noise)
+    found = estimate_coherence(model, topics, noise)
     assert (found.mean.low, found.mean.high) == (-1.0, 1.0)
     assert np.isfinite(found.topics.value).all()
 

@@ -35,7 +35,7 @@ def fitted(seed_words=SEEDS, *, public=True, **options):
 def test_seed_words_weigh_as_their_frequencies_and_unknown_ones_do_not_count():
     found = seed_distributions({"x": ("a", "c", "strange"), "y": ("b",)}, ("a", "b", "c"), np.array([0.3, 0.6, 0.1]))
     np.testing.assert_allclose(found, [[0.75, 0], [0, 1], [0.25, 0]])
-    with pytest.raises(UnsupportedByData, match="none of the seed words of topic 'x' is among the 3 words of the run"):
+    with pytest.raises(UnsupportedByData, match=r"topic 'x' .* 3 words"):
         seed_distributions({"x": ("strange",)}, ("a", "b", "c"), np.full(3, 1 / 3))
 
 
@@ -58,7 +58,7 @@ def test_counts_of_guided_topics_keep_their_sums_and_others_stay():
     np.testing.assert_array_equal(mixed[:, others], counts[:, others])
     assert mixed[2, guided] == pytest.approx((1 - PULL) * counts[2, guided] + PULL * counts[:, guided].sum())
     without = guide({}, ("a", "b", "c"), np.full(3, 1 / 3), counts)
-    assert without.started(counts) is counts
+    assert without.start(counts) is counts
     assert without.names((), 3) == []
 
 
@@ -103,12 +103,12 @@ def test_guided_topics_of_a_prior_are_never_left_out():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"topics": 1}, "seed words for 2 topics need a number of topics of at least 2, got topics=1"),
+        ({"topics": 1}, "at least 2, got topics=1"),
         ({"topics": "auto"}, "got topics=auto"),
-        ({"placement": "config2"}, "seed words are for the default placement, not for config2"),
-        ({"seed_words": {"a": ()}}, "a name and at least one word for each topic"),
-        ({"seed_words": {"": ("x",)}}, "a name and at least one word for each topic"),
-        ({"seed_words": {"a": ("x",), "b": ("x",)}}, "the seed word 'x' is listed twice"),
+        ({"placement": "config2"}, "not for config2"),
+        ({"seed_words": {"a": ()}}, "at least one word"),
+        ({"seed_words": {"": ("x",)}}, "at least one word"),
+        ({"seed_words": {"a": ("x",), "b": ("x",)}}, "'x' is listed twice"),
     ],
 )
 def test_settings_that_seed_words_do_not_go_with_are_refused(settings, message):

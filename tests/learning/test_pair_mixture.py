@@ -103,7 +103,7 @@ def test_topics_agree_with_themselves_and_words_are_counted_once_a_half():
 def test_estimated_pairs_are_nonnegative_symmetric_and_closer_than_noisy_ones():
     _, _, moments = planted()
     pairs = noisy(moments, 1e4, 10.0)
-    estimated = pairs.estimated()
+    estimated = pairs.estimate()
     np.testing.assert_array_equal(estimated, estimated.T)
     assert (estimated >= 0).all()
     assert not estimated.diagonal().any()

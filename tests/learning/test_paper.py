@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from full_helpers import full_after
-from placement_lists import ALWAYS_ANSWERS, DENSE
+from placement_lists import ALWAYS_ANSWERS, DENSE, MAY_END_WITHOUT_TOPICS
 
 import dplda
 from dplda.base.errors import UnsupportedByData
@@ -256,7 +256,7 @@ def test_both_adjacencies_are_fitted_and_stated(placement, adjacency, toy, tmp_p
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("placement", ["config3", "config4"])
+@pytest.mark.parametrize("placement", MAY_END_WITHOUT_TOPICS)
 def test_tested_placements_end_in_topics_where_the_data_is_stable_enough(placement, adjacency, plain):
     """Simulated, since the public directions that the tests depend on are drawn anew in a private run."""
     asked = {"epsilon": 2.0, "adjacency": adjacency, "ledger": False, "simulate_seed": 0}
@@ -284,5 +284,5 @@ def test_topics_are_counted_by_what_stands_above_the_noise(many):
 
 
 def test_configuration_4_needs_a_word_more_than_topics(plain):
-    with pytest.raises(UnsupportedByData, match="needs more words than topics, and 4 words were found for 4"):
+    with pytest.raises(UnsupportedByData, match="4 words were found for 4"):
         dplda.fit(plain.corpus, n_topics=4, placement="config4", ledger=False, simulate_seed=0)

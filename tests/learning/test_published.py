@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from full_helpers import full_after
+from placement_lists import OF_THE_PAPER
 from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 
 import dplda
@@ -216,7 +217,7 @@ ANSWERS = {
 def test_any_answer_gives_topics_and_the_planned_questions(placement, answers, topics):
     gate, settings = Answering(ANSWERS[answers]), asked_for(placement, topics, epsilon=0.01)
     found = published.learn(gate, gate.size(), some_words(12), settings, np.random.default_rng(0))
-    planned = Counter(event.stage for event in exact_events(published.shares(True, settings)))
+    planned = Counter(event.stage for event in exact_events(published.shares(True, {}, settings)))
     assert gate.asked == planned - Counter(["frequency"])
     assert set(found.facts["published"]) == set(EDGES[placement])
     assert found.topics.shape == (topics, 12)
@@ -228,17 +229,17 @@ def test_any_answer_gives_topics_and_the_planned_questions(placement, answers, t
 
 def test_all_events_are_exact_and_each_placement_says_why_it_is_not_proven_private():
     for public, words in ((True, "frequency"), (False, "vocabulary")):
-        events = exact_events(published.shares(public, asked_for("config2")))
+        events = exact_events(published.shares(public, {}, asked_for("config2")))
         assert [event.stage for event in events] == [words, "size", "mean", "moment", "tensor"]
         assert {event.mechanism for event in events} == {"exact"}
-    assert set(published.REASON) == set(EDGES)
+    assert set(OF_THE_PAPER) == set(EDGES)
 
 
 def test_what_the_configurations_cannot_do_is_refused_before_anything_is_asked():
-    with pytest.raises(InputError, match="must be a number with the published calibration"):
-        published.shares(True, asked_for("config1", "auto"))
+    with pytest.raises(InputError, match="published calibration, got 'auto'"):
+        published.shares(True, {}, asked_for("config1", "auto"))
     with pytest.raises(InputError, match="edges e9 of config4"):
-        published.shares(True, asked_for("config4", split={"e8": 1.0}))
+        published.shares(True, {}, asked_for("config4", split={"e8": 1.0}))
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +272,7 @@ def test_errors_on_small_corpora_are_those_of_the_authors_code(small_corpora, pl
     errors = []
     for seed, (corpus, topics) in enumerate(small_corpora):
         store = corpus.open(NoProgress())
-        planned = exact_events(published.shares(True, settings))
+        planned = exact_events(published.shares(True, {}, settings))
         gate = ExactGate(LocalPasses(store), planned, lambda event: None, SimulatedNoise(seed))
         gate.use_words(corpus.public_vocabulary)
         found = published.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(seed))
@@ -284,7 +285,7 @@ def test_exact_statistics_reach_the_run_through_the_gate(seen):
     c = np.array([2.0, 1.0, 1.0])
     corpus = dplda.Corpus.from_counts(c[None].astype(int), ["a", "b", "c"], public_vocabulary=True)
     settings = asked_for("config4", 2)
-    planned = exact_events(published.shares(True, settings))
+    planned = exact_events(published.shares(True, {}, settings))
     gate = ExactGate(LocalPasses(corpus.open(NoProgress())), planned, lambda event: None, SimulatedNoise(0))
     gate.use_words(corpus.public_vocabulary)
     published.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from known_tensors import LIBRARIES, planted, symmetrized, unit_columns
 
 from dplda.base.errors import InputError
-from dplda.learning.eigenpairs import implicit, scaled_to_unit
+from dplda.learning.eigenpairs import implicit, scale_to_unit
 from dplda.papers import Implicit
 
 
@@ -27,7 +27,7 @@ def test_deflated_products_lack_the_pairs():
     T, V = planted(np.array([3.0, 2.0, 1.0]), 6, seed=1)
     U = unit_columns(6, 4, seed=2)
     rest = np.einsum("r,ar,br,cr->abc", [1.0], V[:, 2:], V[:, 2:], V[:, 2:])
-    found = implicit(T, 1).less(np.array([3.0, 2.0]), V[:, :2]).along(U)
+    found = implicit(T, 1).deflate(np.array([3.0, 2.0]), V[:, :2]).along(U)
     np.testing.assert_allclose(found, np.einsum("abc,bl,cl->al", rest, U, U), atol=1e-12)
 
 
@@ -90,4 +90,4 @@ def test_what_is_no_finite_symmetric_cube_or_no_possible_rank_is_refused(T, rank
 
 def test_columns_of_length_zero_keep_what_they_were():
     V, before = np.array([[3.0, 0.0], [4.0, 0.0]]), np.array([[1.0, 0.6], [0.0, 0.8]])
-    np.testing.assert_allclose(scaled_to_unit(V, before), [[0.6, 0.6], [0.8, 0.8]])
+    np.testing.assert_allclose(scale_to_unit(V, before), [[0.6, 0.6], [0.8, 0.8]])

@@ -57,7 +57,7 @@ def test_words_are_surer_the_surer_their_topic_and_their_count():
 
 
 def test_probabilities_have_names():
-    assert verdicts.named(np.array([0.8, 0.5, 0.2])) == ["clear", "weak", "noise"]
+    assert verdicts.of_probabilities(np.array([0.8, 0.5, 0.2])) == ["clear", "weak", "noise"]
 
 
 def test_a_run_tells_how_sure_its_topics_and_their_words_are(any_size):
@@ -126,8 +126,8 @@ def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning(any_
 
 def test_chosen_topics_are_clear_if_they_stand_out_from_those_that_were_not_chosen():
     chosen, others = np.array([10.0, 6.0, 5.2]), np.array([5.0, 1.0])
-    assert verdicts.named(verdicts.of_choice(chosen, others, 1.0)) == ["clear", "clear", "weak"]
-    assert verdicts.named(verdicts.of_choice(chosen, others, 0.0)) == ["clear"] * 3
+    assert verdicts.of_probabilities(verdicts.of_choice(chosen, others, 1.0)) == ["clear", "clear", "weak"]
+    assert verdicts.of_probabilities(verdicts.of_choice(chosen, others, 0.0)) == ["clear"] * 3
     alone = verdicts.of_choice(np.array([4.0, 2.0, 1.0]), np.zeros(0), 1.0)
-    assert verdicts.named(alone) == ["clear", "weak", "noise"]
+    assert verdicts.of_probabilities(alone) == ["clear", "weak", "noise"]
     assert len(verdicts.of_choice(np.zeros(0), others, 1.0)) == 0

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dplda.learning.eigenpairs import robust_power_method
+from dplda.learning.model_size import noise_level
 from dplda.learning.recovery import Whitening, corrected_second_moment, corrected_third_moment, leading_eigenvalues
-from dplda.learning.vocabulary_size import noise_level
 from dplda.private.statistics.lda_moments import coefficients, population_moments
 
 K, D = 3, 8

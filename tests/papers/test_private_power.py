@@ -16,8 +16,8 @@ from dplda.base.arrays import to_numpy
 from dplda.base.errors import InputError
 from dplda.budget.accountant import gaussian_delta, run_epsilon
 from dplda.budget.events import GAUSSIAN, PURE
-from dplda.learning.power_method import ENTRY, NEIGHBOURS, REPLACED_ROW, ROW, SPECTRAL, l1_sensitivity, l2_sensitivity
 from dplda.papers import noisy_power_method, private_low_rank, private_power_method, random_basis
+from dplda.papers.neighbours import ENTRY, NEIGHBOURS, REPLACED_ROW, ROW, SPECTRAL, l1_sensitivity, l2_sensitivity
 
 D, P, ROUNDS = 9, 3, 4
 

@@ -124,7 +124,7 @@ def test_streams_that_end_early_change_or_hold_no_numbers_are_refused(blocks, me
 
 def test_no_samples_to_a_step_and_parts_of_a_pair_are_refused():
     for samples in (0, 2.0):
-        with pytest.raises(InputError, match="samples must be a whole number of at least 1"):
+        with pytest.raises(InputError, match="samples must be"):
             online_power_method([np.ones((4, 2))], 1, np.random.default_rng(0), samples=samples)
-    with pytest.raises(InputError, match=r"rank must be a whole number in \[1, 2\]"):
+    with pytest.raises(InputError, match=r"rank must be .*\[1, 2\]"):
         online_power_method([np.ones((4, 2))], 1.0, np.random.default_rng(0), samples=1)

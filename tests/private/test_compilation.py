@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from placement_lists import CALIBRATED
 
 import dplda
 from dplda.base.errors import UnsupportedByData
@@ -46,7 +47,7 @@ def corpus():
     return dplda.Corpus.from_counts(synthetic(2000, len(WORDS), 2, mean_length=40, seed=1)[0], WORDS)
 
 
-@pytest.mark.parametrize(("name", "calibration"), registry._PLACEMENTS)
+@pytest.mark.parametrize(("name", "calibration"), CALIBRATED)
 def test_a_placement_states_the_statistics_that_it_releases(corpus, name, calibration, monkeypatch):
     used, prepare = set(), passes._sums_of
     monkeypatch.setattr(

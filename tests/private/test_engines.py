@@ -12,7 +12,7 @@ import pytest
 from emulated import EmulatedGpu, Library, on_device
 from full_helpers import full_after
 from gpus import GPUS, emulated
-from placement_lists import DENSE
+from placement_lists import DENSE, EVERY
 from small_store import COUNTS, WORDS, D
 
 import dplda
@@ -27,7 +27,7 @@ from dplda.private.passes.passes import LocalPasses, in_threads
 from dplda.private.statistics.clipping import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
-OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in DENSE]
+PLACEMENTS = [pytest.param(name, marks=pytest.mark.slow if name in DENSE else ()) for name in EVERY]
 
 
 def answers(passes):
@@ -135,7 +135,7 @@ def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
 @pytest.mark.full
 @emulated
 @pytest.mark.parametrize("store", ["people"], indirect=True)
-@pytest.mark.parametrize("placement", ["default", "none", *OTHERS])
+@pytest.mark.parametrize("placement", PLACEMENTS)
 def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monkeypatch):
     gpu = EmulatedGpu()
     monkeypatch.setattr(engines, "find_gpu", lambda: gpu)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
+from placement_lists import PRIVATE
 from scipy import sparse
 
 import dplda
 from dplda.base import errors
-from dplda.base.config import PLACEMENTS
 from dplda.base.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
 from dplda.base.progress import NoProgress
 from dplda.budget.accountant import cost, run_epsilon
@@ -180,7 +180,7 @@ def never_by_chance(monkeypatch):
     monkeypatch.setattr("dplda.runs.enough._DEVIATIONS", -3.0)
 
 
-@pytest.mark.parametrize("placement", [name for name in PLACEMENTS if name != "none"])
+@pytest.mark.parametrize("placement", PRIVATE)
 def test_words_that_no_document_has_end_a_run_of_any_placement_after_its_size(
     planted, ledger, never_by_chance, placement
 ):

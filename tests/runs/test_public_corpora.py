@@ -37,7 +37,7 @@ def test_the_truth_has_no_error_in_any_order_of_topics_and_words():
 def test_the_papers_bound_is_told_of_its_own_noise_and_as_many_topics_as_there_are():
     corpus, judge = planted(**SIZES)
     words = list(corpus.public_vocabulary)
-    quantities = utility.planted(200, 12, 3, 1.0, seed=4)
+    quantities = utility.planted_quantities(200, 12, 3, 1.0, seed=4)
     expected = utility.bound("config2", quantities, 1.0, 1e-6)
     assert judge.measure(model_of(TRUE, words, calibration="published"))["bound"] == pytest.approx(expected)
     split = {"e6": 0.9, "e8": 0.1}

@@ -10,9 +10,9 @@ import pytest
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import calibrate
 from dplda.budget.events import Event, Stage
+from dplda.learning.model_size import run_mu
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import run_mu
 from dplda.runs.enough import require_documents
 from dplda.runs.forecast import MANY_SUBJECTS, REFERENCE_CORPORA, ForecastInputs, least_documents, least_epsilon
 

@@ -15,7 +15,6 @@ from full_helpers import full_after
 
 from benchmarks import commands, options, rare, recovery, systems, utility, variational
 from benchmarks.audit import poisoning
-from dplda.learning.placements import registry
 from reproduce.commands import cli as reproductions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +49,6 @@ def test_choices_are_those_that_the_modules_know() -> None:
     assert tuple(recovery.SYSTEMS) == options.PEERS
     assert rare.GIVEN == options.RARE_GIVEN
     assert (tuple(poisoning.SYSTEMS), tuple(poisoning.ADJACENCY)) == (options.POISONED, options.POISON_QUESTIONS)
-    assert all(registry.find(name).split for name in options.SPLIT)
 
 
 def test_defaults_are_those_that_the_modules_know() -> None:

@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from placement_lists import EVERY
 
 from benchmarks import compared
 from dplda.budget import Status
@@ -19,6 +20,11 @@ def outcome(placement, epsilon, repeat, error=None, calibration="sound"):
     sound = calibration == "sound" and placement != "none"
     measured = {"error": error, "coherence": None, "diversity": None, "bound": None}
     return key | measured | {"status": status, "message": "", "run": "r", "sound": sound, "seconds": {}, "model": None}
+
+
+def test_every_placement_has_a_look_of_its_own():
+    assert set(compared.LOOKS) == set(EVERY)
+    assert len(set(compared.LOOKS.values())) == len(EVERY)
 
 
 OUTCOMES = [

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 import draw_placements
-from dplda.base.config import PLACEMENTS
 from dplda.learning.placements import registry
 from draw_placements import BOX, GRAPHS, HEIGHT
 
@@ -17,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_every_private_placement_is_drawn():
-    assert set(GRAPHS) == set(PLACEMENTS) - {"none"}
+    assert set(GRAPHS) == set(registry.PRIVATE)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -197,9 +197,7 @@ def people(seed: int, number: int) -> bytes:
 
 @pytest.mark.parametrize(("epsilon", "status", "few"), [("2", 0, 1e3), ("2", 0, 0.0), ("0.01", 4, 1e3)])
 def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkeypatch, epsilon, status, few) -> None:
-    monkeypatch.setattr(
-        "dplda.learning.placements.from_pairs._FEW", few
-    )  # topics are learned from pairs, or from moments
+    monkeypatch.setattr("dplda.learning.placements.default._FEW", few)  # topics are learned from pairs, or from moments
     tape: list[Any] = []
     first = shown(tmp_path / "one", people(0, 900), tape, capsys, epsilon, play=False)
     assert first[0][0] == status

@@ -19,17 +19,20 @@ import numpy as np
 from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
-from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import EDGES_WEIGHT, MOST_DENSE_WORDS, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned, eigenpairs
 from dplda.learning.settings import FitSettings
 from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import unpack
+from dplda.private.statistics.moments import FIRST_MOMENT, SECOND_MOMENT
+from dplda.private.statistics.third_moment import PROJECTED_THIRD_MOMENT
 
 SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["e3"])
 
 
@@ -47,6 +50,15 @@ def learn(
 
 
 def _contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """E3(W, W, W), (k, k, k), from the `coordinates` of E3(Q, Q, Q), for W = Q diag(values)^(-1/2), `values` (k,)."""
+    """Return E3(W, W, W) (k, k, k) from the `coordinates` of E3(Q, Q, Q), for W = Q diag(values)^(-1/2)."""
     root = values**-0.5
     return np.asarray(unpack(coordinates, len(root)) * np.einsum("a,b,c->abc", root, root, root))
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    statistics=(SECOND_MOMENT, FIRST_MOMENT, PROJECTED_THIRD_MOMENT),
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+)

@@ -19,11 +19,14 @@ import numpy as np
 from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
-from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import EDGES_WEIGHT, MOST_DENSE_WORDS, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned, eigenpairs
 from dplda.learning.settings import FitSettings
 from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import unpack
+from dplda.private.statistics.moments import FIRST_MOMENT, SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 SPLIT = {"e6": 0.3, "e8": 0.7}
 # The clipping norm of E3 is at least this quantile of the units' norms: the longest tensors may be those of one topic.
@@ -31,7 +34,7 @@ _QUANTILE = 0.95
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["e6"])
 
 
@@ -46,3 +49,12 @@ def learn(
     E3 = release(Stage.TENSOR, contribution, whitened.clip_quantile(at_least=_QUANTILE)).mean[0]
     T = whitened.corrected(unpack(E3, whitened.k))
     return whitened.learned(eigenpairs(T, rng))
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT),
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+)

@@ -23,10 +23,20 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import EigenPairs
-from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, released_value, shares_before_tensor, whiten
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import (
+    EDGES_WEIGHT,
+    MOST_DENSE_WORDS,
+    StageReleaser,
+    released_value,
+    shares_before_tensor,
+    whiten,
+)
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
 from dplda.private import OutputGate, WordFrequencies, statistics
+from dplda.private.statistics.moments import FIRST_MOMENT, SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
 _QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' norms
@@ -34,7 +44,7 @@ _TEST = 0.2  # share of the budget of e7 that each of the two tests gets
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     weight = EDGES_WEIGHT * split["e7"]
     return (
         *shares_before_tensor(public_vocabulary, split),
@@ -61,3 +71,12 @@ def learn(
     Q = released_value(result, "the decomposition is", settings)
     values = np.linalg.norm(Q, axis=0)
     return whitened.learned(EigenPairs(values, Q / np.maximum(values, 1e-300)))
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT),
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+)

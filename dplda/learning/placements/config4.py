@@ -22,7 +22,8 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning import verdicts
-from dplda.learning.placements.stages import SIZE_SHARE, released_value, word_shares
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import MOST_DENSE_WORDS, SIZE_SHARE, released_value, word_shares
 from dplda.learning.recovery import Learned, by_prevalence, to_topics
 from dplda.learning.settings import FitSettings
 from dplda.private import OutputGate, WordFrequencies
@@ -31,7 +32,7 @@ SPLIT = {"e9": 1.0}
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2."""
+    """Return the stages of a run with their parts of its mu^2."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),
@@ -63,3 +64,13 @@ def learn(
     weights = np.maximum(Y.sum(axis=0), 1e-12)  # r . mu_i is the same for all topics
     judged = verdicts.of_columns(Y, result.std)
     return by_prevalence(to_topics(Y), weights / weights.sum(), max(result.tests[0].bound, 1.0), verdicts=judged)
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+    least_topics=2,
+    runs_on_cluster=False,  # it needs the exact moments of all documents in one place
+)

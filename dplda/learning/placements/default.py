@@ -15,22 +15,49 @@ counts   noisy variational rounds that start at these topics; they give the fina
 
 Words are scaled by 1 / sqrt(frequency) before the refinement, which has a scaling of its own. DeCarolis et al. 2020
 have neither the subspace nor the refinement.
+
+Two other ways spend the same events on other stages. `learn_from_pairs` learns from pairs of words where few documents,
+or short ones, tell little beyond them (`uses_pairs`). `learn_from_prior` chooses among the topics of a prior, if the
+prior explains the documents (`explains`). Released numbers decide which way a run takes, and the noise of an event does
+not depend on the decision, so that a run has the guarantee of its plan either way (docs/privacy.md, T12 and sections
+4.1, 4.2 and 9.13).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE
 from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
-from dplda.learning.placements import from_pairs, prior_start
-from dplda.learning.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
+from dplda.learning.model_size import (
+    most_paired_words,
+    most_topics,
+    most_words,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    supported_words,
+    topic_count,
+)
+from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
+from dplda.learning.placements import next_batch
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import (
+    LOW_QUANTILE,
+    StageReleaser,
+    clip_quantile,
+    first_shares,
+    noisy_counts,
+    proportions,
+    word_power,
+)
 from dplda.learning.power_method import noisy_power_method
 from dplda.learning.recovery import (
     Learned,
@@ -43,20 +70,14 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
-from dplda.learning.refinement import ExpectedCounts, Guide, Refined, guide, variational_rounds
+from dplda.learning.refinement import PULL, Guide, guide, seed_distributions, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import (
-    most_topics,
-    most_words,
-    noise_level,
-    signal_per_topic,
-    spectrum_facts,
-    supported_words,
-    topic_count,
-)
-from dplda.model.prior_topics import ReleasedCounts
+from dplda.model.prior_topics import PriorTopics, ReleasedCounts
 from dplda.private import Gate, Release, WordFrequencies, statistics
-from dplda.private.statistics.lda_moments import unpack, unpack_matrix
+from dplda.private.statistics.expected_counts import EXPECTED_COUNTS, LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
+from dplda.private.statistics.lda_moments import unpack, unpack_matrix, unpack_offsets
+from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT, SECOND_MOMENT_TIMES
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
@@ -65,51 +86,65 @@ _FREQUENCY_ROUNDS = 1  # of REFINE_ROUNDS, whose budget goes to the words' frequ
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
 _FEW_DOCUMENTS = 40  # times the squared number of topics
 OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
-MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of unit norms: the clipping norms of m and the refinement
+MEAN_QUANTILE = 0.5  # quantile of the units' norms that is the clipping norm of m
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
 _ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; below 1, rows are shrunk less
-_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
+# Of pairs of words.
+_FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
+_SHORT = 10.0  # words of a short document, on average ...
+_SPARSE = 0.1  # ... if that is less than this part of all words
+_MOST_PAIRED = 1000  # words whose pairs are counted
+_LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 
-class _SpectralStages(NamedTuple):
-    """The names of the spectral stages."""
-
-    subspace: Stage
-    core: Stage
-    tensor: Stage
-
-
-def _spectral_stages(with_prior: bool) -> _SpectralStages:
-    if with_prior:
-        return _SpectralStages(Stage.START, Stage.START, Stage.START)
-    return _SpectralStages(Stage.SUBSPACE, Stage.CORE, Stage.TENSOR)
+# Of a prior. The least gain of k prior topics, in nats a token, is slope * log(k) + intercept, or the minimum. It is
+# midway between text about the same things (0.24, 0.76, 1.25 for 5, 20, 80 topics) and other text (-0.6, -0.3, 0.2;
+# docs/design-log.md).
+_GAIN_SLOPE, _GAIN_INTERCEPT, _LEAST_GAIN = 0.25, -0.45, 0.05
+_GAIN_DEVIATIONS = 3.0  # standard deviations of the noise by which the sum of gains must exceed 0
+_LEAST_COMMON_WORDS = 2  # for each topic; with fewer, the prior is about something else
+_SAME = 0.5  # weight in a guided topic from which on a prior topic is taken to be the same
+_SHARE_NORM = 1.0  # largest norm of a document's proportions
 
 
 def shares(
     public_vocabulary: bool, topics: int | str, refine_rounds: int = REFINE_ROUNDS, *, with_prior: bool = False
 ) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
+    """Return the stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
 
-    With a prior, all spectral stages are named ``start``, because `prior_start` spends their events if the prior
-    explains the documents.
+    With a prior, there are also the shares of its test; without a public vocabulary, the test includes the frequencies
+    of the prior's words.
 
     Only the noise of the spectral stages grows with the number of topics, and not the noise of the refinement.
     Therefore the spectral stages get less for fewer than 20 topics.
     """
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
-    stages = _spectral_stages(with_prior)
+    subspace, core, tensor = _spectral_stages(with_prior)
+    prior: tuple[Share, ...] = ()
+    if with_prior:
+        words = () if public_vocabulary else (Share(Stage.FREQUENCY, 0.03), Share(Stage.VOTE_TOTAL, 0.002))
+        prior = *words, Share(Stage.PRIOR_GAIN, 0.01)
     return (
         *first_shares(public_vocabulary),
-        *(prior_start.shares(public_vocabulary) if with_prior else ()),
-        Share(clip_of(stages.subspace), 0.004),
-        Share(stages.subspace, 0.38 * spectral, POWER_ROUNDS),
-        Share(clip_of(stages.core), 0.004),
-        Share(stages.core, 0.07 * spectral),
-        Share(clip_of(stages.tensor), 0.004),
-        Share(stages.tensor, 0.20 * spectral),
+        *prior,
+        Share(clip_of(subspace), 0.004),
+        Share(subspace, 0.38 * spectral, POWER_ROUNDS),
+        Share(clip_of(core), 0.004),
+        Share(core, 0.07 * spectral),
+        Share(clip_of(tensor), 0.004),
+        Share(tensor, 0.20 * spectral),
         Share(clip_of(Stage.REFINE), 0.004),
         Share(Stage.REFINE, 0.50, refine_rounds),
     )
+
+
+def _spectral_stages(with_prior: bool) -> tuple[Stage, Stage, Stage]:
+    """Return the names of the stages of the subspace, the core and the tensor.
+
+    With a prior, all are named ``start``, because `learn_from_prior` spends their events if the prior explains the
+    documents.
+    """
+    return (Stage.START,) * 3 if with_prior else (Stage.SUBSPACE, Stage.CORE, Stage.TENSOR)
 
 
 @one_blas_thread()
@@ -118,30 +153,17 @@ def learn(
 ) -> Learned:
     """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only.
 
-    For few documents `from_pairs` takes the place of these stages, and spends their events on two releases.
+    For few documents `learn_from_pairs` takes the place of these stages.
     """
-    if from_pairs.applies(documents, words, settings):
-        return learn_from_pairs(gate, documents, words, settings, rng)
-    return learn_from_moments(gate, documents, words, settings, rng)
-
-
-def learn_from_pairs(
-    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
-) -> Learned:
-    """`from_pairs.learn` with the events of `learn_from_moments`; nothing is drawn from `rng`."""
-    subspace, core, tensor = _spectral_stages(settings.prior is not None)
-    refine = [Stage.REFINE] * REFINE_ROUNDS
-    frequencies, pairs = refine[:_FREQUENCY_ROUNDS], refine[_FREQUENCY_ROUNDS:]
-    clips = [clip_of(stage) for stage in (core, tensor, Stage.REFINE)]
-    stages = [subspace] * POWER_ROUNDS + [core, tensor, *pairs, *clips]
-    return from_pairs.learn(gate, documents, words, settings, [Stage.MEAN, *frequencies], stages)
+    way = learn_from_pairs if uses_pairs(documents, words, settings) else learn_from_moments
+    return way(gate, documents, words, settings, rng)
 
 
 def learn_from_moments(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
     """Run every stage of the list above after the words."""
-    stages = _spectral_stages(settings.prior is not None)
+    subspace_stage, core_stage, tensor_stage = _spectral_stages(settings.prior is not None)
     words = supported_words(words, most_words(documents, settings), settings)
     gate.use_words(words.words)
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
@@ -149,8 +171,8 @@ def learn_from_moments(
     release = StageReleaser(gate, documents)
     m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    X, last_round = _subspace(release, stages.subspace, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
-    core = release(stages.core, statistics.core(s, X), clip_quantile(*_signal_and_noise(last_round, most)))
+    X, last_round = _subspace(release, subspace_stage, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
+    core = release(core_stage, statistics.core(s, X), clip_quantile(*_signal_and_noise(last_round, most)))
     E2, noise = unpack_matrix(core.mean[0], X.shape[1]), noise_level(core.mean_std, X.shape[1])
     values, vectors = leading_eigenvalues(corrected_second_moment(E2, X.T @ m, alpha0))
     facts = spectrum_facts(values, noise)
@@ -159,19 +181,24 @@ def learn_from_moments(
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = release(stages.tensor, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
+    tensor = release(tensor_stage, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = corrected_third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = eigenpairs(T, rng)
     topics = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     frequencies = proportions(m / s)
-    start = _started(topics, frequencies)
+    start = topics + BACKGROUND * frequencies[:, None]
+    start /= start.sum(axis=0)
     guided = guide(settings.model.seed_words or {}, words.words, frequencies, start)
-    start = guided.started(start)
-    exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k**2
+    start = guided.start(start)
     power = word_power(documents, k, settings)
-    refined = _refine(release, start, alpha0 / k, frequencies, power, guided, until_converged=exact)
+    expected = guided.pull(noisy_counts(release, alpha0 / k, frequencies, power))
+    if settings.model.noiseless and documents < _FEW_DOCUMENTS * k**2:  # the rounds that ordinary inference needs
+        refined = variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
+    else:
+        refined = variational_rounds(expected, start, frequencies, REFINE_ROUNDS)
+
     sure = verdicts.of_refinement(refined, start, frequencies, words.words, signal_per_topic(documents, k, settings))
     if settings.series is not None:
         facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
@@ -183,17 +210,6 @@ def learn_from_moments(
     return replace(learned, words=words.words, counts=ReleasedCounts(released, words.frequencies, std))
 
 
-def learn_from_prior(
-    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
-) -> Learned:
-    """The prior topics that the documents contain most, over `words`, for a prior that explains the documents.
-
-    Spends the events that `learn` would spend on its own stages.
-    """
-    stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
-    return prior_start.choose_topics(gate, documents, words.words, settings, stages)
-
-
 def _subspace(
     release: StageReleaser,
     stage: Stage,
@@ -203,7 +219,7 @@ def _subspace(
     p: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, Release]:
-    """Orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
+    """Return orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
 
     X contains the direction of the noisy mean `m` (d,), then p directions of power rounds. `s` (d,) is the word scale.
     """
@@ -212,27 +228,24 @@ def _subspace(
     rounds: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        rounds.append(release(stage, statistics.second_moment_times(s, X), LOW_QUANTILE))
-        return _shrunk_rows(rounds[-1].mean, rounds[-1].mean_std, energy)
+        """Return E2 X with rows scaled by signal / (signal + `_ROW_NOISE` * noise), a weak Wiener filter.
+
+        The signals of the rows are proportional to their `energy` and sum to the squared norm of E2 X less the squared
+        norm of its noise.
+        """
+        answer = release(stage, statistics.second_moment_times(s, X), LOW_QUANTILE)
+        rounds.append(answer)
+        Y, noise = answer.mean, X.shape[1] * answer.mean_std**2
+        signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
+        return Y * (signal / (signal + _ROW_NOISE * noise))[:, None] if signal.any() else Y
 
     start = rng.standard_normal((len(s), p))
     X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction).components
     return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), rounds[-1]
 
 
-def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
-    """Y (d, p) with noise of `std`, rows scaled by signal / (signal + `_ROW_NOISE` * noise): a weak Wiener filter.
-
-    The signals of the rows are proportional to `energy` (d,) and sum to the squared norm of Y less the squared norm of
-    its noise.
-    """
-    noise = Y.shape[1] * std**2
-    signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
-    return Y * (signal / (signal + _ROW_NOISE * noise))[:, None] if signal.any() else Y
-
-
 def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
-    """Estimates of the core's signal and noise, from the release of the last round's `block` E2 X (d, p).
+    """Return estimates of the core's signal and noise, from the release of the last round's `block` E2 X (d, p).
 
     The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The signal is the block's (`topics` - 1)-th singular
     value less that norm: the block leaves out the direction of the mean, which stands for one topic. The noise is a
@@ -243,60 +256,180 @@ def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
     return float(values[min(max(topics - 1, 1), p) - 1]) - noise, noise / 3
 
 
-def proportions(means: np.ndarray) -> np.ndarray:
-    """Noisy mean word proportions as a distribution over the words, (n_words,)."""
-    positive = np.maximum(means, 0.0) + 1e-12
-    return np.asarray(positive / positive.sum())
+def uses_pairs(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
+    """Return whether a run over `documents` units of these `words` learns from pairs; all numbers are released.
 
-
-def word_power(documents: float, topics: int, settings: FitSettings) -> float:
-    """The exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
-
-    The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
-    a document. It is least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
-    frequency. The exponent is smaller where few words stand above the noise.
+    False for a batch of a series, because later batches continue the counts of words in topics. Also false for a run
+    with so many topics or seed words that fitting their pairs would take minutes (docs/privacy.md, section 9.13).
     """
-    return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)
+    many = most_paired_words(documents, settings) + len(settings.model.guiding_words) > _MOST_PAIRED
+    if settings.model.noiseless or settings.series is not None or many:
+        return False
+    held = float(words.frequencies.sum())  # words of a document, on average
+    short = held < min(_SHORT, _SPARSE * len(words.frequencies))
+    return documents * run_mu(settings) < (_FEW_SHORT if short else _FEW)
 
 
-def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """The topics (n_words, k) from which the refinement starts: spectral `topics` mixed with word `frequencies`."""
-    start = topics + BACKGROUND * frequencies[:, None]
-    return np.asarray(start / start.sum(axis=0))
+def learn_from_pairs(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Learn topics of `words` from two releases, which spend the events of `learn_from_moments`; `rng` is not used.
 
-
-def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
-    """A function that releases the expected word-topic counts of topics, and the standard deviation of their noise.
-
-    It maps topics (n_words, k) to noisy counts (n_words, k) and standard deviations (n_words,); each call is one
-    release. `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the
-    release.
+    m        noisy mean word proportions, averaged with the noisy frequencies of the words
+    words    the most frequent ones, as many as have pairs that stand out from the noise
+    E2       noisy second moment of the words, all pairs of words in one release
+    k        the number of topics requested, or the number of eigenvalues of M2 above the noise level
+    topics   the mixture of pairs of words that is likeliest given E2 (`dplda.learning.pair_mixture`)
     """
-    scale = (frequencies + 1e-5) ** -power
-    scale /= scale.mean()
+    subspace, core, tensor = _spectral_stages(settings.prior is not None)
+    frequency_stages = [Stage.MEAN, *[Stage.REFINE] * _FREQUENCY_ROUNDS]
+    pair_stages = [
+        *[subspace] * POWER_ROUNDS,  # first, because the plan has an event for its clipping norm
+        core,
+        tensor,
+        *[Stage.REFINE] * (REFINE_ROUNDS - _FREQUENCY_ROUNDS),
+        *[clip_of(stage) for stage in (core, tensor, Stage.REFINE)],
+    ]
+    release = StageReleaser(gate, documents)
+    words = _averaged_frequencies(release, words, frequency_stages)
+    words = supported_words(words, most_paired_words(documents, settings), settings)
+    gate.use_words(words.words)
+    d = len(words.words)
+    moment = release.jointly(pair_stages, statistics.second_moment(np.ones(d)), LOW_QUANTILE)
+    E2 = unpack_offsets(moment.total)
 
-    def expected(topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        answer = release(Stage.REFINE, statistics.expected_counts(topics, prior, scale), REFINE_QUANTILE)
-        return answer.total / scale[:, None], answer.std / scale
+    share = np.maximum(words.frequencies / max(float(words.frequencies.sum()), 1e-12), _LEAST_FREQUENCY)
+    frequencies = share / share.sum()
+    alpha0, total = settings.model.alpha0, max(float(E2.sum()), d * moment.std, 1e-12)
+    values, _ = leading_eigenvalues(corrected_second_moment(E2 / total, frequencies, alpha0))
+    facts = spectrum_facts(values[: min(d, most_topics(settings) + 5)], noise_level(moment.std / total, d))
+    facts |= {"learned_from": "pairs of words"}
+    k = topic_count(settings, facts["supported_topics"], d)
 
-    return expected
+    seed_words = settings.model.seed_words or {}
+    guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))
+    pairs = NoisyPairs(E2, moment.std / np.sqrt(2), frequencies)
+    found = fit_mixture(pairs, k, alpha0, guided)
+    halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
+    budget = signal_per_topic(documents, k, settings)
+    sure = verdicts.of_pairs(found.topics, *agreement(found, halves), words.words, budget)
+    names = guided.names(tuple(seed_words), k)
+    learned = by_prevalence(found.topics, found.prevalence, documents, facts, topic_names=names, **sure)
+    return replace(learned, words=words.words)
 
 
-def _refine(
-    release: StageReleaser,
-    start: np.ndarray,
-    prior: float,
-    frequencies: np.ndarray,
-    power: float,
-    guided: Guide,
-    *,
-    until_converged: bool,
-) -> Refined:
-    """Noisy variational rounds from the topics `start` (n_words, k); `prior` is each topic's Dirichlet parameter.
+def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages: Sequence[str]) -> WordFrequencies:
+    """Return the `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
+    release.gate.use_words(words.words)
+    mean = release.jointly(stages, statistics.first_moment(np.ones(len(words.words))), LOW_QUANTILE)
+    scale = max(float(words.frequencies.sum()), words.std) / max(float(mean.total.sum()), mean.std)
+    precisions = words.std**-2, (scale * mean.std) ** -2
+    averaged = np.average([words.frequencies, scale * mean.total[:, 0]], axis=0, weights=precisions)
+    return WordFrequencies(words.words, averaged, sum(precisions) ** -0.5)
 
-    `until_converged` is for few documents without noise: as many rounds as ordinary variational inference needs.
+
+def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
+    """Return whether the topics of `prior` explain the documents; False, unreleased, if it has too few of `words`.
+
+    One noisy sum over documents decides: the log-likelihood gains of the prior topics over the corpus's word
+    frequencies. A document adds its gain minus a public threshold (`_LEAST_GAIN` or more, growing with log k for k
+    prior topics). The sum must exceed 0 by `_GAIN_DEVIATIONS` standard deviations of its noise, because it is pure
+    noise if the documents contain none of the words.
     """
-    expected = guided.pulled(noisy_counts(release, prior, frequencies, power))
-    if until_converged:
-        return variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
-    return variational_rounds(expected, start, frequencies, REFINE_ROUNDS)
+    known = set(prior.words)
+    common = [index for index, word in enumerate(words.words) if word in known]
+    if len(common) < _LEAST_COMMON_WORDS * int(settings.model.topics):
+        return False
+    names = tuple(words.words[index] for index in common)
+    frequencies = np.maximum(words.frequencies[common], max(words.std, 1e-9))
+    least = max(_LEAST_GAIN, _GAIN_SLOPE * math.log(len(prior)) + _GAIN_INTERCEPT)
+    reference = frequencies / frequencies.sum() * math.exp(least)
+    gate.use_words(names)
+    contribution = statistics.likelihood_gain(prior.over(names), settings.model.alpha0 / len(prior), reference)
+    answer = gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
+    return float(answer.total[0, 0]) > _GAIN_DEVIATIONS * answer.std
+
+
+def learn_from_prior(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Return the prior topics that the documents contain most, over `words`, for a prior that explains the documents.
+
+    One noisy sum, of the documents' proportions of all prior topics, spends the events of `learn`. The topics with the
+    largest sums are chosen. Text about another topic does not count for them. `rng` is not used.
+    """
+    prior, seed_words = settings.prior, settings.model.seed_words or {}
+    assert prior is not None
+    gate.use_words(words.words)
+    topics = _with_guided(prior.over(words.words), seed_words, words.words)
+    contribution = statistics.topic_proportions(topics, settings.model.alpha0 / topics.shape[1])
+    stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
+    answer = gate.release_jointly(stages, contribution, _SHARE_NORM)
+    held, std = answer.total[0], answer.std
+
+    guided, wanted = len(seed_words), int(settings.model.topics)
+    order = np.argsort(np.where(np.arange(len(held)) < guided, -np.inf, -held), kind="stable")
+    left = np.sort(order[:wanted])
+    shares = np.maximum(held, max(std, 1e-9))
+    sure = np.append(
+        verdicts.of_choice(held[:guided], np.zeros(0), std),
+        verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
+    )
+    names = [*seed_words, *[""] * (wanted - guided)] if guided else []
+    chosen = float(shares[left].sum())
+    facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
+    if settings.series is not None:
+        facts["share_std"] = min(std / chosen, 1.0)
+    return by_prevalence(
+        topics[:, left],
+        shares[left] / chosen,
+        documents,
+        facts,
+        verdicts=verdicts.of_probabilities(sure),
+        topic_probabilities=[round(float(p), 4) for p in sure],
+        topic_names=names,
+    )
+
+
+def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
+    """Return a guided topic for each list of seed words, then the prior `topics` (n_words, a) that are not replaced.
+
+    A guided topic is a mixture of its seed words and the prior topics. A prior topic's weight in it is proportional to
+    the squared mean lift of the seed words in that prior topic. A prior topic with more than half of the weight is
+    replaced.
+    """
+    if not seed_words:
+        return topics
+    frequencies = topics.mean(axis=1)
+    seeds = seed_distributions(seed_words, words, frequencies)
+    held = seeds > 0
+    weights = (held.T @ (topics / frequencies[:, None]) / held.sum(axis=0)[:, None]) ** 2
+    weights /= weights.sum(axis=1, keepdims=True)
+    mixtures = (1 - PULL) * (topics @ weights.T) + PULL * seeds
+    return np.column_stack([mixtures, topics[:, (weights <= _SAME).all(axis=0)]])
+
+
+def _shares_of_run(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    if settings.continues_series:
+        return next_batch.shares(public_vocabulary)
+    rounds = EXACT_ROUNDS if settings.model.noiseless else REFINE_ROUNDS
+    return shares(public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None)
+
+
+PRIOR_STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
+_STATISTICS = EXPECTED_COUNTS, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES, FIRST_MOMENT  # slow to compile first
+
+PLACEMENT = Placement(
+    shares=_shares_of_run,
+    learn=learn,
+    learn_from_prior=learn_from_prior,
+    learn_next=next_batch.learn,
+    statistics=(*_STATISTICS, SECOND_MOMENT),
+    takes_seed_words=True,
+)
+WITHOUT_NOISE = replace(
+    PLACEMENT,
+    statistics=_STATISTICS,
+    noiseless=True,
+    reason="NOT PRIVATE: exact statistics, no noise at all",
+)

@@ -12,7 +12,6 @@ that the batch does not contain keeps its words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +20,18 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
-from dplda.learning.placements.default import noisy_counts, proportions, word_power
-from dplda.learning.placements.stages import SIZE_SHARE, StageReleaser, word_shares
+from dplda.learning.model_size import most_words, signal_per_topic, supported_words
+from dplda.learning.placements.stages import (
+    SIZE_SHARE,
+    StageReleaser,
+    noisy_counts,
+    proportions,
+    word_power,
+    word_shares,
+)
 from dplda.learning.recovery import Learned
-from dplda.learning.refinement import cosines, estimated_topics, guide, smoothed_topics, variational_rounds
+from dplda.learning.refinement import SMOOTHING, cosines, guide, posterior, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_words, signal_per_topic, supported_words
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.model.topic_groups import SAME
 from dplda.private import Gate, WordFrequencies
@@ -44,7 +49,7 @@ _LEAST_STD = 1e-9  # of a frequency
 
 
 def shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The stages of a batch with their parts of its mu^2."""
+    """Return the stages of a batch with their parts of its mu^2."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),
@@ -67,7 +72,12 @@ def learn(
 
     frequencies = proportions(batch.frequencies)
     earlier = prior.counts.over(prior.words, batch.words)
-    start = _start(earlier.sums, batch.known, frequencies)
+    known = batch.known
+    start = np.repeat(frequencies[:, None], earlier.sums.total.shape[1], axis=1)  # in every topic, for new words
+    if known.any():
+        weight, sums = frequencies[known].sum(), earlier.sums.of_words(known)
+        mean, _ = posterior(sums.counts, sums.std, frequencies[known] / weight)
+        start[known] = weight * smoothed_topics(mean, SMOOTHING)
     new = _new_topic(batch, words.std, earlier, start, documents)
     start = np.column_stack([start, *(0.9 * topic + 0.1 * frequencies for topic in new)])
     k = start.shape[1]
@@ -75,7 +85,7 @@ def learn(
 
     guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
     power = word_power(documents, k, settings)
-    expected = guided.pulled(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
+    expected = guided.pull(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
     budget = signal_per_topic(documents, k, settings)
     sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)
@@ -88,12 +98,14 @@ def learn(
     topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
     topics[:, faded] = start[:, kept][:, faded]
     prevalence = np.maximum(share[kept], max(share_std, 1e-9))
+    names = guided.names(tuple(settings.model.seed_words or ()), k)  # of guided topics, in place of earlier names
+    named = [(names[topic] if names else "") or prior.names.get(topic, "") for topic in kept]
     facts = {
         **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
         "share_std": min(share_std, 1.0),
-        **_named(prior.names, guided.names(tuple(settings.model.seed_words or ()), k), kept),
+        **({"topic_names": named} if any(named) else {}),
     }
     return Learned(
         topics=topics.T,
@@ -105,36 +117,20 @@ def learn(
     )
 
 
-def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Topics (n_words, k) from `sums` of counts.
-
-    A word that is not `known` (n_words,) gets its frequency as its probability in every topic.
-    """
-    start = np.repeat(frequencies[:, None], sums.total.shape[1], axis=1)
-    if known.any():
-        shares = frequencies[known] / frequencies[known].sum()
-        start[known] = frequencies[known].sum() * estimated_topics(sums.of_words(known), shares)
-    return start
-
-
 @dataclass(frozen=True)
 class _BatchWords:
-    """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
-
-    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch.
-    `known` says which words the series had before, and `frequent` which it left out as too frequent.
-    """
+    """The words of a batch; all arrays are (n_words,)."""
 
     words: tuple[str, ...]
-    frequencies: np.ndarray
-    std: np.ndarray
-    now: np.ndarray
-    known: np.ndarray
-    frequent: np.ndarray
+    frequencies: np.ndarray  # averaged over batches
+    std: np.ndarray  # of the frequencies
+    now: np.ndarray  # released by this batch; NaN for a word of the series that was not chosen in this batch
+    known: np.ndarray  # whether the series had the word before
+    frequent: np.ndarray  # whether the series left the word out as too frequent
 
 
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
-    """The words of this batch and, if they are chosen privately, of the series, as many as `supported_words` keeps.
+    """Return the words of this batch and, if they are chosen privately, of the series, up to `supported_words`.
 
     Frequencies are averaged over batches by their precision. The frequency of a word that was not chosen in this batch
     is lowered instead, so that the word leaves the list in time.
@@ -160,7 +156,7 @@ def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float
 def _new_topic(
     batch: _BatchWords, std: float, earlier: ReleasedCounts, topics: np.ndarray, documents: float
 ) -> list[np.ndarray]:
-    """A topic (n_words,) of words that rose, if there are enough; none otherwise.
+    """Return a topic (n_words,) of words that rose, if there are enough; none otherwise.
 
     A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches.
     For a new word the latter is taken to be the least frequency of the known words. A word that was too frequent for
@@ -183,12 +179,3 @@ def _new_topic(
     topic = np.where(rise > _SOME_DEVIATIONS * deviation, rise, 0.0)
     topic /= topic.sum()
     return [topic] if cosines(topics, topic[:, None]).max() < SAME else []
-
-
-def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
-    """An entry for `Learned.facts` with the names of the topics `kept`, or no entry if none has a name.
-
-    Names of `guided` topics replace those of the previous batch.
-    """
-    found = [(guided[topic] if guided else "") or names.get(topic, "") for topic in kept]
-    return {"topic_names": found} if any(found) else {}

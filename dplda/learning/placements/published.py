@@ -1,12 +1,4 @@
-"""The noise that the paper (DeCarolis et al. 2020) prints in appendices A, G and H; it is not proven private.
-
-The formulas are the paper's, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails. Where
-two printed formulas disagree, or one cannot be evaluated, the authors' code decides. The code's second moment is alpha0
-(alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1))
-times the paper's. Its floors are converted to the paper's units here.
-
-
-Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints. It is not proven private.
+"""Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints; it is not proven private.
 
 It is for comparison only.
 
@@ -31,20 +23,22 @@ The paper leaves details open. They are read as follows; each item says where it
 * Topics are projected on the simplex without being scaled to sum to 1 first, as in the code.
 * In configuration 4 no noise is printed for alpha, so all topics get the same prevalence.
 
-Error bounds of DeCarolis et al. 2020 for a topic (Theorems 10, 12, 14, 16; appendix H), from public numbers.
+The formulas of the noise (appendices A, G and H) are the paper's, even where they are wrong: docs/privacy.md,
+section 1, lists where each proof fails. Where two printed formulas disagree, or one cannot be evaluated, the authors'
+code decides. The code's second moment is alpha0 (alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are
+(alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1)) times the paper's. Its floors are converted to the paper's units here.
 
-The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
-module evaluates those terms with the noise of `published_noise`, so that a bound and a run with the published
-calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
-without noise. Two distributions are at most sqrt(2) apart, so a larger bound is vacuous. The bounds apply the
-corrections to the paper listed in docs/privacy.md, section 1.
+`bound` evaluates the paper's bounds on the error of a topic (Theorems 10, 12, 14, 16; appendix H) from public numbers,
+for the same noise. The proofs state them in terms of norms of the noise, (124) to (141), before they hide constants in
+an O(). They bound ||mu_i - mu_i^DP||_2 around the topics learned without noise. Two distributions are at most sqrt(2)
+apart, so a larger bound is vacuous. The corrections listed in docs/privacy.md, section 1, are applied.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -55,6 +49,8 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import EigenPairs
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import MOST_DENSE_WORDS
 from dplda.learning.recovery import (
     Learned,
     Whitening,
@@ -69,29 +65,144 @@ from dplda.learning.settings import FitSettings
 from dplda.learning.synthetic import synthetic
 from dplda.private import Gate, WordFrequencies, statistics
 from dplda.private.statistics.lda_moments import coefficients, unpack, unpack_offsets
+from dplda.private.statistics.moments import FIRST_MOMENT, SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
 _FLOOR = 0.1  # noisy eigenvalues and gaps are raised to at least this, in the units of the authors' code
 # Number of noisy bounds on local quantities that an edge needs; they and its Gaussian noise share its budget evenly.
 _NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}
+_LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
+
+
+def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    """Return one share for each exact release; the weights have no meaning.
+
+    Raises `InputError` for settings that the paper's configurations do not support.
+    """
+    _budgets(settings)
+    words = Share(Stage.FREQUENCY, 1.0) if public_vocabulary else Share(Stage.VOCABULARY, 1.0, selects_words=True)
+    return words, *(Share(stage, 1.0) for stage in (Stage.SIZE, Stage.MEAN, Stage.MOMENT, Stage.TENSOR))
+
+
+def _budgets(settings: FitSettings) -> dict[str, tuple[float, float]]:
+    """Return (epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
+    if settings.model.topics == "auto":
+        raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
+    privacy, model = settings.privacy, settings.model
+    return edge_budgets(model.placement, privacy.epsilon, privacy.delta, model.split)
+
+
+@one_blas_thread()
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size and the vocabulary; `rng` draws the noise as well as starting points.
+
+    Raises `InputError` for settings that the paper's configurations do not support.
+    """
+    budgets, drawn = _budgets(settings), dict[str, EdgeNoise]()
+
+    def noise(edge: str, quantities: Quantities, *shape: int) -> np.ndarray:
+        """Return independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
+        drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=rng.laplace)
+        return np.asarray(rng.normal(0.0, drawn[edge].std, shape))
+
+    k, d, alpha0, ones = int(settings.model.topics), len(words.words), settings.model.alpha0, np.ones(len(words.words))
+    mean = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf)
+    m, documents = mean.mean[:, 0], round(mean.mass)  # the documents that are eligible by the words in use
+    E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
+    M2 = corrected_second_moment(E2, m, alpha0)
+
+    whitening = exact = _whitening(M2, k)
+    quantities = _quantities(documents, d, alpha0, exact)
+    if "e4" in budgets:
+        whitening = _whitening(M2 + _symmetric_matrix(noise("e4", quantities, d, d)), k)
+    W = whitening.W
+    E3 = unpack(gate.release(Stage.TENSOR, statistics.third_moment(W), math.inf).mean[0], k)
+    T = corrected_third_moment(E3, W.T @ E2 @ W, W.T @ m, alpha0)
+    if "e3" in budgets:
+        T = T + _contracted_noise(noise("e3", quantities, k, k, k), W)
+    if "e6" in budgets:
+        T = T + math.sqrt(6) * _symmetric_part(noise("e6", quantities, k, k, k))
+
+    pairs = eigenpairs(T, rng)
+    quantities = _quantities(documents, d, alpha0, exact, pairs.values)
+    if "e7" in budgets:
+        E7 = noise("e7", quantities, k + 1, k)
+        pairs = EigenPairs(pairs.values + E7[0], pairs.vectors + E7[1:])
+    vectors = pairs.vectors
+    if "e8" in budgets:
+        unwhitening = _whitening(M2 + _symmetric_matrix(noise("e8", quantities, d, d)), k)
+        # The rotation that brings the columns of the unwhitening matrix nearest to those of the whitening matrix.
+        columns, target = (each.basis * np.sqrt(each.values) for each in (unwhitening, whitening))
+        rotation = scipy.linalg.orthogonal_procrustes(columns, target)[0]
+        vectors, whitening = rotation @ vectors, unwhitening
+    topics = whitening.unwhiten(pairs.values, vectors, alpha0)
+    weights = prevalence(pairs.values, alpha0)
+    if "e9" in budgets:
+        topics, weights = topics + noise("e9", quantities, d, k), np.full(k, 1 / k)
+    facts = {"published": {edge: asdict(each) for edge, each in drawn.items()}}
+    return by_prevalence(project_to_simplex(topics), weights, documents, facts)
+
+
+def _whitening(M2: np.ndarray, k: int) -> Whitening:
+    """Return the whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
+    d = len(M2)
+    values, vectors = scipy.linalg.eigh((M2 + M2.T) / 2, subset_by_index=(d - k, d - 1))
+    floor = max(_LEAST_EIGENVALUE * values[-1], 1e-12)
+    return Whitening(vectors[:, ::-1], np.maximum(values[::-1], floor))
+
+
+def _quantities(
+    documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
+) -> Quantities:
+    """Return the exact quantities of the data; those of the tensor are zero without its eigenvalues `values` (k,)."""
+    falling = -np.sort(-values) if values is not None else np.zeros(1)
+    return Quantities(
+        documents=max(documents, 3.0),
+        words=d,
+        topics=len(exact.values),
+        alpha0=alpha0,
+        sigma_1=float(exact.values[0]),
+        sigma_k=float(exact.values[-1]),
+        tensor_1=float(falling[0]),
+        gamma_s=float(-np.diff(falling, append=0.0).max()) / 4,
+    )
+
+
+def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
+    """Return a symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
+    return np.asarray((Z + Z.T) / math.sqrt(2))
+
+
+def _symmetric_part(Z: np.ndarray) -> np.ndarray:
+    """Return the symmetric part of Z (k, k, k), which is isotropic if Z has independent normal entries."""
+    Z = (Z + Z.transpose(1, 0, 2)) / 2
+    return np.asarray((Z + Z.transpose(0, 2, 1) + Z.transpose(2, 1, 0)) / 3)
+
+
+def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return noise with the law of E(W, W, W), E the symmetric part of (d, d, d) entries independent like those of Z.
+
+    With L'L = W'W it is g(L, L, L), g the symmetric part of Z (T3 of docs/privacy.md), so nothing has size d^3.
+    """
+    L = np.linalg.qr(W, mode="r")
+    return np.asarray(np.einsum("xyz,xa,yb,zc->abc", _symmetric_part(Z), L, L, L, optimize=True))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantities:
-    """The quantities in the paper's formulas.
+    """The quantities in the paper's formulas."""
 
-    Numbers of `documents` N, `words` d and `topics` k; `sigma_1` and `sigma_k` are eigenvalues of M2, `tensor_1` the
-    largest eigenvalue lambda of the whitened M3, and `gamma_s` a quarter of the least gap between these eigenvalues.
-    """
-
-    documents: float
-    words: int
-    topics: int
+    documents: float  # N
+    words: int  # d
+    topics: int  # k
     alpha0: float
-    sigma_1: float
-    sigma_k: float
-    tensor_1: float
-    gamma_s: float
+    sigma_1: float  # the largest eigenvalue of M2
+    sigma_k: float  # its k-th eigenvalue
+    tensor_1: float  # the largest eigenvalue lambda of the whitened M3
+    gamma_s: float  # a quarter of the least gap between these eigenvalues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,14 +216,14 @@ class EdgeNoise:
 
 
 def equal_split(placement: str) -> dict[str, float]:
-    """Equal shares of the budget for the edges of `placement`, as in the authors' code."""
+    """Return equal shares of the budget for the edges of `placement`, as in the authors' code."""
     return dict.fromkeys(EDGES[placement], 1 / len(EDGES[placement]))
 
 
 def edge_budgets(
     placement: str, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> dict[str, tuple[float, float]]:
-    """(epsilon, delta) of each edge of `placement` by simple composition (Proposition 23); equal shares by default.
+    """Return (epsilon, delta) of each edge by simple composition (Proposition 23); equal shares by default.
 
     Raises `InputError` unless `split` has a positive share for each edge of the placement and they sum to 1.
     """
@@ -127,18 +238,18 @@ def edge_budgets(
 
 
 def _gaussian_scale(epsilon: float, delta: float) -> float:
-    """Standard deviation over sensitivity for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
+    """Return standard deviation over sensitivity, for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
     return (math.sqrt(epsilon + math.log(1 / delta)) + math.sqrt(math.log(1 / delta))) / (2 * epsilon)
 
 
 def delta_2(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M2 (Theorem 4, equation 82)."""
+    """Return the l1 sensitivity of M2 (Theorem 4, equation 82)."""
     a, _, _ = coefficients(alpha0)
     return (2 + 4 * a) / documents
 
 
 def delta_3(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
+    """Return the l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
 
     The proof counts only one of the three terms of P(E2, m), which LDA's correction multiplies by b (docs/privacy.md).
     """
@@ -148,14 +259,14 @@ def delta_3(documents: float, alpha0: float) -> float:
 
 
 def m3_norm(documents: float, alpha0: float) -> float:
-    """l1 norm of M3, which bounds its other norms (equation 111)."""
+    """Return the l1 norm of M3, which bounds its other norms (equation 111)."""
     _, b, c3 = coefficients(alpha0)
     N = documents
     return 1 - 6 * b * N / (N - 1) + 3 * c3 * N**2 / ((N - 1) * (N - 2))
 
 
 def _delta_whitened(q: Quantities) -> float:
-    """l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
+    """Return the l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
 
     The difference of W and W' is cubed, although it enters once (110), and W is assumed to be unique, although it is
     unique only up to a rotation. sigma_k - Delta_2 is at least its floor.
@@ -168,7 +279,7 @@ def _delta_whitened(q: Quantities) -> float:
 
 
 def _delta_pairs(q: Quantities) -> float:
-    """l2 sensitivity of each vector and value of the decomposition (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
+    """Return the l2 sensitivity of each eigenvector and eigenvalue (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
 
     The paper uses a convergence theorem for one tensor as a stability bound between two.
     """
@@ -176,7 +287,7 @@ def _delta_pairs(q: Quantities) -> float:
 
 
 def _delta_topics(q: Quantities) -> float:
-    """l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges the release of k topics as one."""
+    """Return the l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges k topics as one."""
     change, scale = delta_2(q.documents, q.alpha0), topic_scale(q.alpha0)
     return scale * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (_delta_pairs(q) + change / q.sigma_k)
@@ -185,7 +296,7 @@ def _delta_topics(q: Quantities) -> float:
 
 
 def topic_scale(alpha0: float) -> float:
-    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
+    """Return (alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
 
     The correct factor is this times sqrt(alpha0 (alpha0 + 1)).
     """
@@ -193,17 +304,17 @@ def topic_scale(alpha0: float) -> float:
 
 
 def _sigma_floor(alpha0: float) -> float:
-    """The least value of noisy eigenvalues of M2, to which smaller ones are raised, in the paper's units."""
+    """Return the value to which smaller noisy eigenvalues of M2 are raised, in the paper's units."""
     return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """The least value of noisy gaps of the whitened M3, to which smaller ones are raised, in the paper's units."""
+    """Return the value to which smaller noisy gaps of the whitened M3 are raised, in the paper's units."""
     return _FLOOR / topic_scale(alpha0)
 
 
 def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float]) -> Quantities:
-    """`q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
+    """Return `q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
 
     Each bound is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with
     probability delta (Lemma 44). Lemma 9 prints the sensitivities 1/N and 2/N for the eigenvalues and 1 for gamma_s;
@@ -226,11 +337,11 @@ def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable
 def edge_noise(
     edge: str, q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float] = lambda: 0.0
 ) -> EdgeNoise:
-    """The noise of `edge`.
+    """Return the noise of `edge`.
 
     An edge with n noisy bounds (`_NOISY_BOUNDS`) divides epsilon and delta into n + 1 equal parts: one for each bound,
-    and one for its Gaussian noise.
-    `laplace` draws standard Laplace noise for the bounds; the default gives their median.
+    and one for its Gaussian noise. `laplace` draws standard Laplace noise for the bounds; the default gives their
+    median.
     """
     parts = _NOISY_BOUNDS.get(edge, 0) + 1
     if parts > 1:
@@ -245,150 +356,6 @@ def edge_noise(
     return EdgeNoise(epsilon=epsilon, delta=delta, sensitivity=sensitivity, std=std)
 
 
-_LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
-
-REASON = {
-    "config1": "the sensitivity printed for M3 counts one of its three terms B (Theorem 4, equation 96) and the "
-    "Gaussian rule lacks a factor sqrt(2) (Proposition 22)",
-    "config2": "the sensitivity printed for the whitened tensor cubes a difference that enters once and takes the "
-    "whitening for unique (Theorem 5, equation 110)",
-    "config3": "the sensitivity printed for the decomposition is a convergence theorem read as a stability bound "
-    "(Theorem 6), at local gaps that one document can move without bound (Lemma 9)",
-    "config4": "the sensitivity printed for the topics rests on Theorems 5 and 6, which fail, and releases k topics at "
-    "the price of one (Theorem 7, H.4)",
-}
-
-
-def shares(public_vocabulary: bool, settings: FitSettings) -> tuple[Share, ...]:
-    """One share for each exact release; the weights have no meaning.
-
-    Raises `InputError` for settings that the paper's configurations do not support.
-    """
-    _budgets(settings)
-    words = Share(Stage.FREQUENCY, 1.0) if public_vocabulary else Share(Stage.VOCABULARY, 1.0, selects_words=True)
-    return words, *(Share(stage, 1.0) for stage in (Stage.SIZE, Stage.MEAN, Stage.MOMENT, Stage.TENSOR))
-
-
-def _budgets(settings: FitSettings) -> dict[str, tuple[float, float]]:
-    """(epsilon, delta) of each edge; raises `InputError` for settings that the configurations do not support."""
-    if settings.model.topics == "auto":
-        raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
-    privacy, model = settings.privacy, settings.model
-    return edge_budgets(model.placement, privacy.epsilon, privacy.delta, model.split)
-
-
-@dataclass
-class _Noise:
-    """Draws the noise of the edges of one run, and records its parameters."""
-
-    budgets: Mapping[str, tuple[float, float]]
-    rng: np.random.Generator
-    drawn: dict[str, EdgeNoise] = field(default_factory=dict)
-
-    def __contains__(self, edge: str) -> bool:
-        return edge in self.budgets
-
-    def draw(self, edge: str, quantities: Quantities, *shape: int) -> np.ndarray:
-        """Independent Gaussian noise of `shape` with the standard deviation printed for `edge`."""
-        self.drawn[edge] = edge_noise(edge, quantities, *self.budgets[edge], laplace=self.rng.laplace)
-        return np.asarray(self.rng.normal(0.0, self.drawn[edge].std, shape))
-
-
-@one_blas_thread()
-def learn(
-    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
-) -> Learned:
-    """Run every stage after the size and the vocabulary; `rng` draws the noise as well as starting points.
-
-    Raises `InputError` for settings that the paper's configurations do not support.
-    """
-    noise = _Noise(_budgets(settings), rng)
-    k, d, alpha0, ones = int(settings.model.topics), len(words.words), settings.model.alpha0, np.ones(len(words.words))
-    mean = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf)
-    m, documents = mean.mean[:, 0], round(mean.mass)  # the documents that are eligible by the words in use
-    E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
-    M2 = corrected_second_moment(E2, m, alpha0)
-
-    whitening = exact = _whitening(M2, k)
-    quantities = _quantities(documents, d, alpha0, exact)
-    if "e4" in noise:
-        whitening = _whitening(M2 + _symmetric_matrix(noise.draw("e4", quantities, d, d)), k)
-    W = whitening.W
-    E3 = unpack(gate.release(Stage.TENSOR, statistics.third_moment(W), math.inf).mean[0], k)
-    T = corrected_third_moment(E3, W.T @ E2 @ W, W.T @ m, alpha0)
-    if "e3" in noise:
-        T = T + _contracted_noise(noise.draw("e3", quantities, k, k, k), W)
-    if "e6" in noise:
-        T = T + math.sqrt(6) * _symmetric_part(noise.draw("e6", quantities, k, k, k))
-
-    pairs = eigenpairs(T, rng)
-    quantities = _quantities(documents, d, alpha0, exact, pairs.values)
-    if "e7" in noise:
-        E7 = noise.draw("e7", quantities, k + 1, k)
-        pairs = EigenPairs(pairs.values + E7[0], pairs.vectors + E7[1:])
-    vectors = pairs.vectors
-    if "e8" in noise:
-        unwhitening = _whitening(M2 + _symmetric_matrix(noise.draw("e8", quantities, d, d)), k)
-        vectors, whitening = _rotation(unwhitening, whitening) @ vectors, unwhitening
-    topics = whitening.unwhiten(pairs.values, vectors, alpha0)
-    weights = prevalence(pairs.values, alpha0)
-    if "e9" in noise:
-        topics, weights = topics + noise.draw("e9", quantities, d, k), np.full(k, 1 / k)
-    facts = {"published": {edge: asdict(drawn) for edge, drawn in noise.drawn.items()}}
-    return by_prevalence(project_to_simplex(topics), weights, documents, facts)
-
-
-def _whitening(M2: np.ndarray, k: int) -> Whitening:
-    """Whitening by the k leading eigenpairs of M2 (d, d), with eigenvalues bounded away from zero."""
-    d = len(M2)
-    values, vectors = scipy.linalg.eigh((M2 + M2.T) / 2, subset_by_index=(d - k, d - 1))
-    floor = max(_LEAST_EIGENVALUE * values[-1], 1e-12)
-    return Whitening(vectors[:, ::-1], np.maximum(values[::-1], floor))
-
-
-def _quantities(
-    documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
-) -> Quantities:
-    """Exact quantities of the data; without the tensor's eigenvalues `values` (k,), its quantities are zero."""
-    falling = -np.sort(-values) if values is not None else np.zeros(1)
-    return Quantities(
-        documents=max(documents, 3.0),
-        words=d,
-        topics=len(exact.values),
-        alpha0=alpha0,
-        sigma_1=float(exact.values[0]),
-        sigma_k=float(exact.values[-1]),
-        tensor_1=float(falling[0]),
-        gamma_s=float(-np.diff(falling, append=0.0).max()) / 4,
-    )
-
-
-def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
-    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to the whitening matrix."""
-    columns = unwhitening.basis * np.sqrt(unwhitening.values)
-    return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
-
-
-def _symmetric_matrix(Z: np.ndarray) -> np.ndarray:
-    """A symmetric matrix from independent entries Z (d, d), with their standard deviation off the diagonal."""
-    return np.asarray((Z + Z.T) / math.sqrt(2))
-
-
-def _symmetric_part(Z: np.ndarray) -> np.ndarray:
-    """The symmetric part of Z (k, k, k): isotropic among symmetric tensors if Z has independent normal entries."""
-    Z = (Z + Z.transpose(1, 0, 2)) / 2
-    return np.asarray((Z + Z.transpose(0, 2, 1) + Z.transpose(2, 1, 0)) / 3)
-
-
-def _contracted_noise(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Noise with the law of E(W, W, W), E the symmetric part of (d, d, d) independent entries like Z's (k, k, k).
-
-    With L'L = W'W it is g(L, L, L), g the symmetric part of Z (T3 of docs/privacy.md), so nothing has size d^3.
-    """
-    L = np.linalg.qr(W, mode="r")
-    return np.asarray(np.einsum("xyz,xa,yb,zc->abc", _symmetric_part(Z), L, L, L, optimize=True))
-
-
 _FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
 _LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen split
 
@@ -396,10 +363,10 @@ _LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen spl
 def bound(
     placement: str, q: Quantities, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> float:
-    """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
+    """Return a bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
 
     `q` are the quantities in the paper's formulas. The mechanism adds noise to its bounds on local sensitivities, too;
-    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
+    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `gap_floor` is raised to it.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
@@ -415,7 +382,7 @@ def bound(
 
 
 def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> dict[str, float]:
-    """The split of the budget over the edges of `placement` with the least `bound`."""
+    """Return the split of the budget over the edges of `placement` with the least `bound`."""
     edges = EDGES[placement]
     if len(edges) == 1:
         return {edges[0]: 1.0}
@@ -434,7 +401,7 @@ def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> d
     return split(best.x)
 
 
-def planted(
+def planted_quantities(
     documents: int,
     words: int,
     topics: int,
@@ -444,7 +411,7 @@ def planted(
     zipf: float = 1.0,
     seed: int = 0,
 ) -> Quantities:
-    """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
+    """Return the population quantities of the corpus that `synthetic` draws with these arguments.
 
     The prior is symmetric, so that all lambda are equal and gamma_s is zero; `bound` raises gamma_s to its floor.
     """
@@ -464,7 +431,7 @@ def planted(
 
 
 def _gaussian_norm(std: float) -> float:
-    """Bound on |n| for the noise n of one number, with standard deviation `std`.
+    """Return a bound on |n| for the noise n of one number, with standard deviation `std`.
 
     Theorem 40 with log(2 / failure), because both tails count.
     """
@@ -472,13 +439,13 @@ def _gaussian_norm(std: float) -> float:
 
 
 def _gaussian_vector_norm(std: float, k: int) -> float:
-    """Bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
+    """Return a bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
     t = math.log(1 / _FAILURE)
     return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
 
 
 def _gaussian_matrix_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
+    """Return a bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
 
     Theorem 42, with the constant 2 of the semicircle law for its O().
     """
@@ -486,7 +453,7 @@ def _gaussian_matrix_norm(std: float, d: int) -> float:
 
 
 def _gaussian_tensor_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
+    """Return a bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
 
     Theorem 43; the variance multiplies both terms.
     """
@@ -495,7 +462,7 @@ def _gaussian_tensor_norm(std: float, d: int) -> float:
 
 
 def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
-    """Bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
+    """Return a bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
 
     The last norm of W is cubed, as the theorem needs but does not print.
     """
@@ -505,7 +472,7 @@ def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
 
 
 def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
-    """Bound on the l2 error of an unwhitened topic (124).
+    """Return a bound on the l2 error of an unwhitened topic (124).
 
     `vectors` and `values` bound the errors of eigenvectors and eigenvalues, and `e8` is the noise of M2. The parts of
     (124) are bounded by (134), or by (140) if the noise is on the eigenpairs themselves.
@@ -514,3 +481,37 @@ def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> 
     return topic_scale(q.alpha0) * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values
     )
+
+
+def _placement(name: str, flaw: str) -> Placement:
+    return Placement(
+        shares=shares,
+        learn=learn,
+        statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT),
+        split=equal_split(name),
+        most_words=MOST_DENSE_WORDS,
+        least_topics=2,
+        reason=f"NOT PROVEN PRIVATE: {flaw}",
+    )
+
+
+CONFIG1 = _placement(
+    "config1",
+    "the sensitivity printed for M3 counts one of its three terms B (Theorem 4, equation 96) and the Gaussian rule "
+    "lacks a factor sqrt(2) (Proposition 22)",
+)
+CONFIG2 = _placement(
+    "config2",
+    "the sensitivity printed for the whitened tensor cubes a difference that enters once and takes the whitening for "
+    "unique (Theorem 5, equation 110)",
+)
+CONFIG3 = _placement(
+    "config3",
+    "the sensitivity printed for the decomposition is a convergence theorem read as a stability bound (Theorem 6), at "
+    "local gaps that one document can move without bound (Lemma 9)",
+)
+CONFIG4 = _placement(
+    "config4",
+    "the sensitivity printed for the topics rests on Theorems 5 and 6, which fail, and releases k topics at the price "
+    "of one (Theorem 7, H.4)",
+)

@@ -1,4 +1,4 @@
-"""Stages that several placements share: budget shares, clipped releases, and whitening by a noisy second moment.
+"""Stages that several placements share: budget shares, clipped releases, whitening, and expected counts.
 
 `whiten` is the first part of config1, config2, config3 and tensor-power:
 
@@ -26,6 +26,14 @@ from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
 from dplda.learning.eigenpairs import EigenPairs
+from dplda.learning.model_size import (
+    most_topics,
+    noise_level,
+    run_mu,
+    signal_per_topic,
+    spectrum_facts,
+    topic_count,
+)
 from dplda.learning.recovery import (
     Learned,
     Whitening,
@@ -36,8 +44,8 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
+from dplda.learning.refinement import ExpectedCounts
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_topics, noise_level, run_mu, spectrum_facts, topic_count
 from dplda.private import Gate, PtrResult, Release, WordFrequencies, statistics
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.lda_moments import unpack_offsets
@@ -47,6 +55,7 @@ SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a run 
 EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
 # The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
+REFINE_QUANTILE = 0.3  # of the refinement, whatever its signal
 _LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
 _NEGLIGIBLE_NOISE = 100.0  # above this signal-to-noise ratio, the share of clipped units is proportional to the noise
 _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
@@ -54,10 +63,11 @@ _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
 # is a common factor, which normalisation removes.
 _CLIP_BIAS = 100.0
 _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the largest
+_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total.
+    """Return the shares of the words or their frequencies, and of the vote total, in every placement.
 
     The vote total is the divisor of votes that gives document frequencies (`Curator.choose_words`).
     """
@@ -66,7 +76,7 @@ def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The shares of the number of units and the words, and of m and its clipping norm."""
+    """Return the shares of the number of units and the words, and of m and its clipping norm."""
     return (
         SIZE_SHARE,
         *word_shares(public_vocabulary),
@@ -76,7 +86,7 @@ def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def shares_before_tensor(public_vocabulary: bool, split: Mapping[str, float]) -> tuple[Share, ...]:
-    """`first_shares`, then the shares of E2 on the edges e4 and e8 together, and of the tensor's clipping norm."""
+    """Return `first_shares`, then the shares of E2 on the edges e4 and e8, and of the tensor's clipping norm."""
     return (
         *first_shares(public_vocabulary),
         Share(clip_of(Stage.MOMENT), 0.004),
@@ -101,11 +111,11 @@ class StageReleaser:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
 
     def jointly(self, stages: Sequence[str], contribution: Contribution, quantile: float) -> Release:
-        """One release that spends `stages`; the first of them has an event for the clipping norm."""
+        """Release once and spend `stages`; the first of them has an event for the clipping norm."""
         return self.gate.release_jointly(stages, contribution, self.clip(stages[0], contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
-        """The clipping norm of `stage`, near the `quantile` of the units' norms."""
+        """Return the clipping norm of `stage`, near the `quantile` of the units' norms."""
         key = stage, contribution.statistic.name
         if key not in self.clips:
             share = min(1.0, _CLIP_UNITS / self.documents)
@@ -114,7 +124,7 @@ class StageReleaser:
 
 
 def clip_quantile(signal: float, noise: float) -> float:
-    """The quantile of the units' norms at which to clip a moment, from released estimates of `signal` and `noise`.
+    """Return the quantile of the units' norms at which to clip, from released estimates of `signal` and `noise`.
 
     A low clip reduces noise and a high clip reduces bias, so the quantile rises with the signal-to-noise ratio. As
     `noise` goes to zero, nothing is clipped.
@@ -154,14 +164,14 @@ class Whitened:
         return np.asarray(self.scale[:, None] * self.whitening.W)
 
     def clip_quantile(self, at_least: float = 0.0) -> float:
-        """The quantile at which to clip the tensor, at least `at_least`.
+        """Return the quantile at which to clip the tensor, at least `at_least`.
 
         It follows from the least eigenvalue of M2 that whitening uses, and from the noise of M2.
         """
         return max(at_least, clip_quantile(float(self.whitening.values[-1]), self.noise))
 
     def corrected(self, E3: np.ndarray) -> np.ndarray:
-        """M3(W, W, W) from E3(W, W, W), both (k, k, k): LDA's correction by the released m and E2."""
+        """Return M3(W, W, W) from E3(W, W, W), both (k, k, k): LDA's correction by the released m and E2."""
         W = self.whitening.W
         return corrected_third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
 
@@ -171,7 +181,7 @@ class Whitened:
         return self.corrected(np.zeros((self.k,) * 3))
 
     def learned(self, pairs: EigenPairs) -> Learned:
-        """Topics and prevalence from the eigenpairs of M3(W, W, W)."""
+        """Return topics and prevalence from the eigenpairs of M3(W, W, W)."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
         topics, weights = to_topics(columns), prevalence(pairs.values, self.alpha0)
         judged = verdicts.of_spectrum(topics, self.facts["supported_topics"])
@@ -198,7 +208,7 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
 
 
 def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np.ndarray:
-    """The value of `result`; raises `UnsupportedByData` with the findings of the tests if one of them failed.
+    """Return the value of `result`; raises `UnsupportedByData` with the findings of the tests if one of them failed.
 
     `subject` begins the message, for example "the topics are".
     """
@@ -208,3 +218,36 @@ def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np
             "Use far more documents, fewer topics, or another placement."
         )
     return result.value
+
+
+def proportions(means: np.ndarray) -> np.ndarray:
+    """Return the noisy mean word proportions as a distribution over the words, (n_words,)."""
+    positive = np.maximum(means, 0.0) + 1e-12
+    return np.asarray(positive / positive.sum())
+
+
+def word_power(documents: float, topics: int, settings: FitSettings) -> float:
+    """Return the exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
+
+    The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
+    a document. It is least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
+    frequency. The exponent is smaller where few words stand above the noise.
+    """
+    return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)
+
+
+def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
+    """Return a function that releases the expected word-topic counts of topics.
+
+    It maps topics (n_words, k) to noisy counts (n_words, k) and standard deviations (n_words,); each call is one
+    release. `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the
+    release.
+    """
+    scale = (frequencies + 1e-5) ** -power
+    scale /= scale.mean()
+
+    def expected(topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        answer = release(Stage.REFINE, statistics.expected_counts(topics, prior, scale), REFINE_QUANTILE)
+        return answer.total / scale[:, None], answer.std / scale
+
+    return expected

@@ -23,11 +23,14 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning.eigenpairs import Implicit, along_itself, noisy_tensor_power_method
-from dplda.learning.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
+from dplda.learning.model_size import most_topics
+from dplda.learning.placements.registry import Placement
+from dplda.learning.placements.stages import EDGES_WEIGHT, MOST_DENSE_WORDS, StageReleaser, shares_before_tensor, whiten
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import FitSettings
-from dplda.learning.vocabulary_size import most_topics
 from dplda.private import Gate, WordFrequencies, statistics
+from dplda.private.statistics.moments import FIRST_MOMENT, SECOND_MOMENT
+from dplda.private.statistics.third_moment import THIRD_MOMENT, THIRD_MOMENT_ALONG
 
 SPLIT = {"power": 0.3, "e8": 0.7}
 ITERATIONS = 8  # R, power iterations per component: convergence is quadratic once one component dominates
@@ -35,7 +38,7 @@ _QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' nor
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2; the tensor is queried k (R + 1) times."""
+    """Return the stages of a run with their parts of its mu^2; the tensor is queried k (R + 1) times."""
     queries = most_topics(settings) * (ITERATIONS + 1)
     return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["power"], queries)
 
@@ -51,14 +54,23 @@ def learn(
     C = release.clip(Stage.TENSOR, statistics.third_moment(W), whitened.clip_quantile(at_least=_QUANTILE))
 
     def along(U: np.ndarray) -> np.ndarray:
-        """Noisy T(I, u, u) for the only column u of U (k, 1)."""
+        """Return noisy T(I, u, u) for the only column u of U (k, 1)."""
         E3 = gate.release(Stage.TENSOR, statistics.third_moment_along(W, U), C).mean
         u = U[:, 0]
         return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 
     def value(U: np.ndarray) -> np.ndarray:
-        """Noisy T(u, u, u), (1,)."""
+        """Return noisy T(u, u, u), (1,)."""
         return np.asarray(along_itself(U, along(U)))
 
     pairs = noisy_tensor_power_method(Implicit(along, whitened.k), whitened.k, rng, iterations=ITERATIONS, value=value)
     return whitened.learned(pairs)
+
+
+PLACEMENT = Placement(
+    shares=shares,
+    learn=learn,
+    statistics=(SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT, THIRD_MOMENT_ALONG),
+    split=SPLIT,
+    most_words=MOST_DENSE_WORDS,
+)

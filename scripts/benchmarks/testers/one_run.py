@@ -18,11 +18,12 @@ from scipy import sparse
 from benchmarks.systems import dplda_topics
 from benchmarks.testers import peers
 from dplda.audit.games import Attacker, Game, NoNoise, one_core
-from dplda.base.config import NO_NOISE, PrivacySettings
+from dplda.base.config import PrivacySettings
 from dplda.base.progress import NoProgress
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Event
 from dplda.learning.placements import default
+from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.private import Release, WordFrequencies, statistics

@@ -1,16 +1,12 @@
-"""The number of words of a run: which words are modelled, and how many of them stand out from the noise.
+"""How many words and topics a run has: as many as are requested, or as stand out from the noise.
 
 1. A private vocabulary starts with every word whose noisy votes pass a threshold (`Curator.choose_words`).
 2. `modelled_words` drops those above `frequency_limit`, and keeps at most ``max_vocabulary`` of them.
 3. The default placement then keeps as many words, private or public, as stand out from its noise (`supported_words`).
+4. `topic_count` decides on the number of topics. With ``auto`` it is the number of eigenvalues of the noisy second
+   moment that exceed `noise_level`.
 
-Steps 2 and 3 are post-processing of releases.
-
-
-The number of topics of a run: as requested, or with ``auto`` as many as released eigenvalues support.
-
-`spectrum_facts` counts the eigenvalues of the noisy second moment above `noise_level`, and `topic_count` decides. All
-of it is post-processing of releases.
+Steps 2 to 4 are post-processing of releases.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from dplda.base.config import NO_NOISE
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
 from dplda.learning.settings import DEFAULTS, FitSettings
@@ -32,10 +27,11 @@ _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency 
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
 _PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
 _LEAST_PAIRED, _MOST_PAIRED = 50, 500
+_AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 
 
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
-    """The largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of the released words.
+    """Return the largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of all words.
 
     The user's limit if there is one. Otherwise 0.1; it is raised to at most 0.2 if fewer than 250 words would be left,
     and without bound if fewer than 8 words for each topic would be left.
@@ -50,12 +46,12 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
 
 
 def chosen_words_needed(settings: FitSettings) -> int:
-    """The fewest privately chosen words from which a run learns topics."""
+    """Return the fewest privately chosen words from which a run learns topics."""
     return min(settings.model.words_needed, settings.vocabulary.max_vocabulary)
 
 
 def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
-    """The most frequent of the `released` words within the limits of `settings`.
+    """Return the most frequent of the `released` words within the limits of `settings`.
 
     Raises `UnsupportedByData` if they are too few for the topics, except in a run that continues a series, which also
     has the words of earlier batches. The message depends on releases alone.
@@ -77,7 +73,7 @@ def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFreq
 
 
 def most_words(documents: float, settings: FitSettings) -> int:
-    """The number of words that stand out from the noise of a run over `documents` units.
+    """Return the number of words that stand out from the noise of a run over `documents` units.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
     to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md).
@@ -87,7 +83,7 @@ def most_words(documents: float, settings: FitSettings) -> int:
 
 
 def most_paired_words(documents: float, settings: FitSettings) -> int:
-    """The number of words whose pairs stand out from the noise of `placements.from_pairs`.
+    """Return the number of words whose pairs stand out from the noise of `default.learn_from_pairs`.
 
     The number of noisy pairs grows with the square of the number of words, and hardly with the number of topics. The
     result is therefore proportional to documents * mu alone (docs/design-log.md).
@@ -97,26 +93,26 @@ def most_paired_words(documents: float, settings: FitSettings) -> int:
 
 
 def number_of_topics(settings: FitSettings) -> int:
-    """The number of topics requested; the default number for ``auto``, whose number is not known yet."""
+    """Return the number of topics requested; the default number for ``auto``, whose number is not known yet."""
     return int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
 
 
 def run_mu(settings: FitSettings) -> float:
-    """The parameter mu of the run under Gaussian DP."""
+    """Return the parameter mu of the run under Gaussian DP."""
     return gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
 
 
 def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
-    """documents * mu / topics, where mu is the parameter of the run under Gaussian DP."""
+    """Return documents * mu / topics, where mu is the parameter of the run under Gaussian DP."""
     return documents * run_mu(settings) / topics
 
 
 def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
-    """The most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
+    """Return the most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
 
-    `most` is, for instance, the result of `most_words`. The placement ``none`` keeps all words.
+    `most` is, for instance, the result of `most_words`. A placement without noise keeps all words.
     """
-    if settings.model.placement == NO_NOISE:
+    if settings.model.noiseless:
         return words
     guiding = set(settings.model.guiding_words)
     always = [index for index, word in enumerate(words.words) if word in guiding]
@@ -125,21 +121,18 @@ def supported_words(words: WordFrequencies, most: int, settings: FitSettings) ->
     return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
 
 
-_AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
-
-
 def most_topics(settings: FitSettings) -> int:
-    """The largest number of topics that a run can learn; public."""
+    """Return the largest number of topics that a run can learn; public."""
     return _AUTOMATIC_TOPICS if settings.model.topics == "auto" else int(settings.model.topics)
 
 
 def noise_level(std: float, p: int) -> float:
-    """Expected spectral norm of symmetric Gaussian noise (p, p) of `std` on the diagonal and std / sqrt(2) off it."""
+    """Return the expected norm of symmetric Gaussian noise (p, p): `std` on the diagonal, std / sqrt(2) off it."""
     return float(std * np.sqrt(2 * p))
 
 
 def spectrum_facts(eigenvalues: np.ndarray, noise: float) -> dict[str, Any]:
-    """The released facts of a run about the `eigenvalues` of its noisy M2, whose noise has spectral norm `noise`."""
+    """Return released facts about the `eigenvalues` of a noisy M2, whose noise has spectral norm `noise`."""
     return {
         "supported_topics": int((eigenvalues > noise).sum()),
         "core_eigenvalues": [float(value) for value in eigenvalues],
@@ -148,7 +141,7 @@ def spectrum_facts(eigenvalues: np.ndarray, noise: float) -> dict[str, Any]:
 
 
 def topic_count(settings: FitSettings, supported: int, most: int) -> int:
-    """The number of topics requested; for ``--topics auto`` the number `supported` by the data, up to `most`.
+    """Return the number of topics requested; for ``--topics auto`` the number `supported` by the data, up to `most`.
 
     `supported` counts released eigenvalues above the noise level; for ``auto``, raises `UnsupportedByData` if it is 0.
     """

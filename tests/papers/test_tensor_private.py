@@ -10,8 +10,8 @@ from known_tensors import LIBRARIES, planted
 
 from dplda.base.errors import InputError
 from dplda.budget.accountant import run_epsilon
-from dplda.learning.eigenpairs import PRODUCT, SCALES, VALUE
 from dplda.papers import Implicit, private_tensor_power_method
+from dplda.papers.tensors import PRODUCT, SCALES, VALUE
 
 DELTA = 1e-6
 D = 60

@@ -9,8 +9,9 @@ import pytest
 
 import dplda
 from dplda.base.distributions import on_words
-from dplda.learning.placements import from_pairs
+from dplda.learning.placements import default
 from dplda.learning.placements.registry import find
+from dplda.learning.placements.stages import StageReleaser
 from dplda.learning.settings import FitSettings
 from dplda.private import WordFrequencies
 from dplda.private.curator import Curator
@@ -38,11 +39,11 @@ def frequencies(total, n_words=N_WORDS):
     ],
 )
 def test_released_numbers_decide_which_way_is_taken(documents, held, settings, pairs):
-    assert from_pairs.applies(documents, frequencies(held), FitSettings.of(**settings)) is pairs
+    assert default.uses_pairs(documents, frequencies(held), FitSettings.of(**settings)) is pairs
 
 
 def test_a_document_is_not_short_because_there_are_few_words():
-    assert not from_pairs.applies(20_000.0, frequencies(8.0, n_words=20), FitSettings.of())
+    assert not default.uses_pairs(20_000.0, frequencies(8.0, n_words=20), FitSettings.of())
 
 
 def charged(counts, *, public=True, **settings):
@@ -78,8 +79,8 @@ def test_few_documents_give_better_topics_from_pairs_than_from_moments(monkeypat
     corpus = dplda.Corpus.from_counts(counts, WORDS, public_vocabulary=True)
     errors = {}
     for few in (0.0, np.inf):
-        monkeypatch.setattr(from_pairs, "_FEW", few)
-        monkeypatch.setattr(from_pairs, "_FEW_SHORT", few)
+        monkeypatch.setattr(default, "_FEW", few)
+        monkeypatch.setattr(default, "_FEW_SHORT", few)
         models = [
             dplda.fit(corpus, n_topics=3, epsilon=1.0, max_document_frequency=1.0, ledger=False, simulate_seed=seed)
             for seed in range(3)
@@ -103,7 +104,7 @@ def test_frequencies_are_better_known_from_both_releases():
     truth = np.linspace(1.0, 5.0, N_WORDS)
     noise = np.random.default_rng(0).standard_normal((2, N_WORDS))
     words = WordFrequencies(WORDS, (truth + 0.1 * noise[0]) / 100, 0.001)
-    found = from_pairs._averaged_frequencies(from_pairs.StageReleaser(Gate(), 1000.0), words, ["mean", "refine"])
+    found = default._averaged_frequencies(StageReleaser(Gate(), 1000.0), words, ["mean", "refine"])
     errors = [np.sqrt(np.mean((f - truth / 100) ** 2)) for f in (words.frequencies, found.frequencies)]
     assert errors[1] < 0.8 * errors[0]
     assert found.std == pytest.approx(0.001 / np.sqrt(2), rel=0.05)
@@ -141,8 +142,8 @@ def test_the_number_of_topics_follows_from_released_eigenvalues():
 
 
 def test_many_topics_or_seed_words_are_not_learned_from_pairs():
-    assert from_pairs.applies(1000.0, frequencies(40.0), FitSettings.of(topics=100))
-    assert not from_pairs.applies(1000.0, frequencies(40.0), FitSettings.of(topics=101))
+    assert default.uses_pairs(1000.0, frequencies(40.0), FitSettings.of(topics=100))
+    assert not default.uses_pairs(1000.0, frequencies(40.0), FitSettings.of(topics=101))
 
 
 @pytest.mark.parametrize("private", [False, True])

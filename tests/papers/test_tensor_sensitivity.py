@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_tensors import LIBRARIES, symmetrized, unit_columns
 
-from dplda.learning.eigenpairs import PRODUCT, SCALES, VALUE, entry_scales, unit_scales
+from dplda.papers.tensors import PRODUCT, SCALES, VALUE, entry_scales, unit_scales
 
 seeds, sizes, batches = st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 4)
 

@@ -72,9 +72,9 @@ def test_a_prior_without_common_words_is_not_asked_about():
 
 def test_too_few_documents_for_private_words_are_enough_for_a_prior(tmp_path):
     few = dplda.Corpus.from_counts(COUNTS[:400], WORDS)
-    with pytest.raises(UnsupportedByData, match="public text about the same things"):
+    with pytest.raises(UnsupportedByData, match="public text"):
         dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False)
-    with pytest.raises(UnsupportedByData, match="the prior does not explain the documents, and without it the corpus"):
+    with pytest.raises(UnsupportedByData, match="the prior does not explain"):
         dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=UNRELATED)
     model = dplda.fit(few, n_topics=K, epsilon=1.0, simulate_seed=0, ledger=False, prior=KNOWN)
     assert model.facts.prior_used
@@ -107,11 +107,11 @@ def test_the_exact_gate_chooses_without_noise():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"placement": "config2"}, "a prior is for the default placement, not for config2"),
-        ({"topics": 21}, "a prior of 20 topics needs a number of topics up to 20, got topics=21"),
-        ({"topics": "auto"}, "needs a number of topics, such as --topics 12"),
-        ({"device": "cuda"}, "use --device cpu"),
-        ({"seed_words": {"a": ("w1", "x", "y")}}, "contains 1 of the 3 seed words of topic 'a'.*unknown: x, y"),
+        ({"placement": "config2"}, "not for config2"),
+        ({"topics": 21}, "up to 20, got topics=21"),
+        ({"topics": "auto"}, "--topics 12"),
+        ({"device": "cuda"}, "--device cpu"),
+        ({"seed_words": {"a": ("w1", "x", "y")}}, "1 of the 3 .*'a'.*unknown: x, y"),
     ],
 )
 def test_settings_that_a_prior_does_not_go_with_are_refused(settings, message):
