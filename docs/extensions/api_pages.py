@@ -93,8 +93,9 @@ def entries(module: ModuleType, names: dict[str, object]) -> Iterator[str]:
 
 
 def exported(module: ModuleType) -> dict[str, object]:
-    """The names in `__all__` of a package, with what they mean."""
-    return {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    """The names in `__all__` of a package, except modules, with what they mean."""
+    names = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return {name: value for name, value in names.items() if not isinstance(value, ModuleType)}  # which have pages
 
 
 def defined(module: ModuleType) -> dict[str, object]:
