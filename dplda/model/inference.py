@@ -1,8 +1,6 @@
-"""Documents under fixed topics, compiled: their mean topic proportions, and their largest likelihood.
+"""Documents under fixed topics: their mean topic proportions (fold-in), and their largest likelihood.
 
-Topic proportions of documents under fixed topics (fold-in).
-
-They are computed from documents without noise, so they are not private.
+Both are computed from documents without noise, so they are not private.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ _ITERATIONS = 1000  # maximum iterations; real documents need a few dozen
 _TOLERANCE = 1e-5  # stop when the mean absolute change of a variational parameter, in word counts, is below this
 _CLIMBS = 1000  # maximum steps to the largest likelihood
 _GAP = 1e-2  # stop when the log-likelihood (nats) is at most this far below its maximum
+_CHUNK = 2048  # number of documents in one task of the thread pool
 
 
 @compiled()
@@ -116,9 +115,6 @@ def largest_likelihood(
             for k in range(n_topics):
                 mixture[k] *= gradient[k] / length
         answer[n] = value
-
-
-_CHUNK = 2048  # number of documents in one task of the thread pool
 
 
 def posterior_mean(

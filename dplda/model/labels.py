@@ -154,7 +154,12 @@ class LabelServer:
                 f"{self.endpoint} did not give a label ({type(error).__name__}: {remove_unsafe(str(reason))[:100]}). "
                 "Is the server running, and does it know the model? Labels can also come from a file: --labels FILE."
             ) from None
-        return _label(_content(answer))
+        try:
+            text = json.loads(answer)["choices"][0]["message"]["content"]
+            found = re.search(r"\{.*\}", text, re.DOTALL)
+            return None if found is None else _label(json.loads(found[0]))
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            return None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -165,28 +170,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
 
-def _content(answer: bytes) -> Any:
-    """The JSON object in the text of a chat `answer`; None if there is none."""
-    try:
-        text = json.loads(answer)["choices"][0]["message"]["content"]
-        found = re.search(r"\{.*\}", text, re.DOTALL)
-        return None if found is None else json.loads(found[0])
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        return None
-
-
 def _label(given: Any) -> Label | None:
-    """The label in `given`, a name or a mapping; None if it contains no name."""
+    """Read the label in `given`, a name or a mapping, as lines of printable characters; None without a name."""
     fields = given if isinstance(given, Mapping) else {"name": given}
-    name, sentence = (_line(fields.get(field), longest) for field, longest in _FIELDS.items())
+    name, sentence = (
+        remove_unsafe(" ".join(text.split()))[:longest].strip() if isinstance(text := fields.get(field), str) else ""
+        for field, longest in (("name", _LONGEST_NAME), ("sentence", _LONGEST_SENTENCE))
+    )
     return Label(name, sentence) if name else None
-
-
-_FIELDS = {"name": _LONGEST_NAME, "sentence": _LONGEST_SENTENCE}
-
-
-def _line(text: Any, longest: int) -> str:
-    """`text` in one line of printable characters, cut to `longest`; empty if it is no text."""
-    if not isinstance(text, str):
-        return ""
-    return remove_unsafe(" ".join(text.split()))[:longest].strip()

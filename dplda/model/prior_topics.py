@@ -1,6 +1,6 @@
-"""Released word-topic counts with the variance of their noise; the next batch of a series starts from them.
+"""What a run may start from: prior topics, and the counts that the previous batch of a series released.
 
-Prior topics: public or already released topics, from which a run may start (docs/privacy.md, T12).
+Both are public or already released, so that reading them costs nothing (docs/privacy.md, T12).
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 from dplda.base.distributions import check_simplex, check_words, frozen, on_words
 from dplda.base.errors import InputError
 
+_UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
+_MOST_TOPICS = 500  # as many as a run may have
+
 
 @dataclass(frozen=True, eq=False)
 class CountSums:
-    """Noisy word-topic counts of several rounds, summed with weights: `total` (n_words, k).
-
-    `variance` (n_words,) is the variance of the noise in a word's row of `total`, and `weight` the sum of the rounds'
-    weights.
-    """
+    """Noisy word-topic counts of several rounds, summed with weights."""
 
     total: NDArray[np.float64]
+    """The weighted sums, (n_words, k)."""
     variance: NDArray[np.float64]
+    """The variance of the noise in a word's row of `total`, (n_words,)."""
     weight: float
+    """The sum of the rounds' weights."""
 
     def with_round(self, counts: np.ndarray, std: np.ndarray, memory: float) -> CountSums:
         """These sums after one more round of noisy `counts` (n_words, k) of `std` (n_words,).
@@ -84,15 +86,13 @@ class CountSums:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedCounts:
-    """The released numbers of a run over its words: count `sums`, and document `frequencies` (n_words,).
-
-    `frequency_std` (n_words,) is the standard deviation of the noise of each frequency. Raises `InputError` for arrays
-    that no run releases.
-    """
+    """The released numbers of a run over its words. Raises `InputError` for arrays that no run releases."""
 
     sums: CountSums
     frequencies: NDArray[np.float64]
+    """The document frequency of each word, (n_words,)."""
     frequency_std: NDArray[np.float64]
+    """The standard deviation of its noise, (n_words,)."""
 
     def __post_init__(self) -> None:
         total, weight = frozen(self.sums.total), float(self.sums.weight)
@@ -128,35 +128,34 @@ class ReleasedCounts:
         return ReleasedCounts(CountSums(total, variance, self.sums.weight), frequencies, std)
 
 
-_UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
-_MOST_TOPICS = 500  # as many as a run may have
-
-
 @dataclass(frozen=True, eq=False)
 class PriorTopics:
-    """Known `topics` (n_topics, n_words) over `words`, each on the simplex; all are public or released privately.
+    """Known topics, public or released privately. Raises `InputError` for values that are no topics.
 
-    `source` names where they come from: a public corpus, or the run that released them. `declared_public` is true if
-    the topics, or the prior that they were chosen from, are public only because the user declared so. `guarantee` is
-    the guarantee of the run that released them, as JSON, and `places` are the real paths of the public files. Raises
-    `InputError` for values that are no topics.
-
-    `run` is the id of that run, `counts` are the counts that it released, `names` are the names of its topics, and
-    `probabilities` the probabilities that they are real (`TopicModel.probabilities`). The next batch of a series starts
-    from these fields. `too_frequent` are the words that the run left out because they were in too many documents.
+    The next batch of a series starts from the fields from `counts` on.
     """
 
     topics: np.ndarray
+    """Distributions over `words`, (n_topics, n_words)."""
     words: tuple[str, ...]
     source: str
+    """Where the topics come from: a public corpus, or the run that released them."""
     declared_public: bool
+    """Whether the topics, or the prior they were chosen from, are public only because the user declared so."""
     guarantee: Mapping[str, Any] | None = None
+    """The guarantee of the run that released them, as JSON."""
     places: frozenset[str] = field(default_factory=frozenset)
+    """The real paths of the public files."""
     counts: ReleasedCounts | None = None
+    """The counts that the run released."""
     names: Mapping[int, str] = field(default_factory=dict)
+    """The names of its topics, by number."""
     probabilities: tuple[float, ...] = ()
+    """The probabilities that they are real (`TopicModel.probabilities`)."""
     too_frequent: tuple[str, ...] = ()
+    """The words that the run left out because they were in too many documents."""
     run: str | None = None
+    """The id of the run."""
 
     def __post_init__(self) -> None:
         topics, words = frozen(self.topics), tuple(self.words)

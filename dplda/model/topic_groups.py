@@ -49,17 +49,13 @@ class TopicTree:
             raise InputError(f"topics can be in 1 to {len(self.topics)} groups, got {count}.")
         if len(self.topics) == 1:
             return [self.topics]
-        labels = fcluster(self._rising(), count, criterion="maxclust")
+        rising = self.merges.copy()
+        rising[:, 2] = np.arange(1, len(rising) + 1)  # no two are equal: every number of groups exists
+        labels = fcluster(rising, count, criterion="maxclust")
         found: dict[int, list[int]] = {}
         for leaf in leaves_list(self.merges):
             found.setdefault(int(labels[leaf]), []).append(self.topics[leaf])
         return [tuple(group) for group in found.values()]
-
-    def _rising(self) -> NDArray[np.float64]:
-        """The merges at heights 1, 2, ..., so that no two are equal and every number of groups exists."""
-        merges = self.merges.copy()
-        merges[:, 2] = np.arange(1, len(merges) + 1)
-        return merges
 
 
 def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicTree:
@@ -85,15 +81,13 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     named = [topic for group in groups for topic in group]
     wrong = next((topic for topic in named if not 0 <= topic < n), None)
     twice = next((topic for topic in named if named.count(topic) > 1), None)
-    problem = (
-        f"{wrong} is no topic; they are 0 to {n - 1}"
-        if wrong is not None
-        else f"{twice} is named twice"
-        if twice is not None
-        else "a single topic cannot be merged"
-        if any(len(group) < 2 for group in groups)
-        else ""
-    )
+    problem = ""
+    if wrong is not None:
+        problem = f"{wrong} is no topic; they are 0 to {n - 1}"
+    elif twice is not None:
+        problem = f"{twice} is named twice"
+    elif any(len(group) < 2 for group in groups):
+        problem = "a single topic cannot be merged"
     if problem:
         raise InputError(f"{problem}. Give two or more different topics to merge, with commas, such as 3,7.")
     into = {topic: min(group) for group in groups for topic in group}

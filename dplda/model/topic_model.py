@@ -1,8 +1,7 @@
-"""A released model: topics, prevalence, vocabulary and privacy statement. It holds nothing private.
+"""A released model, which holds nothing private, and its folder.
 
-Model folders: `model.json` and `topics.npz`, without pickles and timestamps, written wholly or not at all.
-
-Disk space is reserved before any budget is spent, so that a full disk costs no budget.
+A folder has `model.json` and `topics.npz`, without pickles and timestamps, written wholly or not at all. Its disk space
+is reserved before any budget is spent, so that a full disk costs no budget.
 """
 
 from __future__ import annotations
@@ -29,26 +28,31 @@ from dplda.budget.events import PrivacyStatement
 from dplda.model.prior_topics import CountSums, ReleasedCounts
 from dplda.model.run_facts import RunFacts
 
+TEXT_FILE, _ARRAY_FILE = "model.json", "topics.npz"
+_TOPICS = ("topics", "prevalence")  # arrays of each model
+_COUNTS = ("counts", "counts_variance", "counts_weight", "frequencies", "frequencies_std")  # of some
+_RESERVED = ".reserved-space"
+_FORMAT, _FORMAT_VERSION = "dplda-model", 1
+_BLOCK = 1 << 20  # bytes
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicModel:
-    """A released topic model.
-
-    `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
-    ``(n_topics,)`` and sums to 1; `privacy` states the guarantee; `facts` are the public settings of the run and what
-    else it released. `counts` are the released counts from which the topics were estimated, if the run released any.
-    Raises `InputError` if the fields are inconsistent.
-    """
+    """A released topic model. Raises `InputError` if its fields are inconsistent."""
 
     topics: NDArray[np.float64]
+    """``(n_topics, n_words)``; each row is a distribution over `vocabulary`."""
     prevalence: NDArray[np.float64]
+    """The share of each topic, ``(n_topics,)``; they sum to 1."""
     vocabulary: list[str]
     privacy: PrivacyStatement
+    """The guarantee."""
     facts: RunFacts
+    """The public settings of the run, and what else it released."""
     counts: ReleasedCounts | None = None
+    """The released counts from which the topics were estimated, if the run released any."""
 
     def __post_init__(self) -> None:
         topics = frozen(self.topics)
@@ -180,17 +184,7 @@ class TopicModel:
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""
-
         save(self, directory)
-
-
-TEXT_FILE = "model.json"
-_ARRAY_FILE = "topics.npz"
-_TOPICS = ("topics", "prevalence")
-_COUNTS = ("counts", "counts_variance", "counts_weight", "frequencies", "frequencies_std")
-_RESERVED = ".reserved-space"
-_FORMAT, _FORMAT_VERSION = "dplda-model", 1
-_BLOCK = 1 << 20
 
 
 def save(model: TopicModel, directory: str | Path) -> None:

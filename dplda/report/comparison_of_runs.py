@@ -60,6 +60,13 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         for topic in range(n_topics)
         if topic not in partners
     ]
+    agreement = f"The matched topics have {matched.agreement:.2f}."
+    if matched.background is not None:
+        agreement = (
+            f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
+            f"{matched.background:.2f} (the upright marks): the farther the first number is above the second, the "
+            "better the runs agree."
+        )
     left = f" Without a partner: {', '.join(alone)}." if alone else ""
     shared = len(_shared_words(first, second))
     return Picture(
@@ -67,20 +74,9 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         title="Topics of the two runs, matched",
         alt=f"Bar chart of {len(bars)} pairs of topics. They have a mean similarity of {matched.agreement:.2f}.",
         note=f"Each topic of {shown(names[0])} beside the topic of {shown(names[1])} that it is matched with. {_SCALE} "
-        f"{_in_words(matched)}{shown(left)}",
+        f"{agreement}{shown(left)}",
         drawing=Bars(bars, longest=1.0),
         definition=f"{_DEFINITION} The runs share {shared} words.",
-    )
-
-
-def _in_words(matched: _Matched) -> str:
-    """The agreement of two runs, compared with the similarity of topics that do not belong together."""
-    if matched.background is None:
-        return f"The matched topics have {matched.agreement:.2f}."
-    return (
-        f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
-        f"{matched.background:.2f} (the upright marks): the farther the first number is above the second, the better "
-        "the runs agree."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -108,25 +108,20 @@ def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
     for measure in measures(comparison):
         rows = []
         for row in _best(comparison, measure):
+            clear = "–" if row.second is None else "yes" if row.clear else "no: ranges overlap"
             told = {
                 "epsilon": number(row.epsilon),
                 "best": shown(row.winner.label),
                 "mean" if several else measure.field: number(row.point.mean),
                 **({"range": _range(row.point)} if several else {}),
                 "next": shown(row.second.label) if row.second else "–",
-                **({"clear?": _clear(row)} if several else {}),
+                **({"clear?": clear} if several else {}),
                 "better still, but not proven private": shown(row.unproven.label) if row.unproven else "–",
             }
             rows.append(told)
         if rows:
             tables.append((measure, Table(tuple(rows[0]), [tuple(row.values()) for row in rows])))
     return tables
-
-
-def _clear(row: _Best) -> str:
-    if row.second is None:
-        return "–"
-    return "yes" if row.clear else "no: ranges overlap"
 
 
 def outcomes(comparison: Comparison) -> Table:
@@ -156,7 +151,8 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     def draw(axes: Sequence[Axes]) -> None:
         for method, points in styled:
             if points and method.placement == NO_NOISE:
-                axes[0].axhline(_mean(points), color=SOFT, linestyle=":", label=shown(method.label))
+                mean = math.fsum(p.mean * p.measured for p in points) / sum(p.measured for p in points)
+                axes[0].axhline(mean, color=SOFT, linestyle=":", label=shown(method.label))
             elif points:
                 looks.line(axes[0], points, method)
         _label(axes[0], epsilons, measure.field)
@@ -242,7 +238,11 @@ def _seconds(comparison: Comparison) -> Picture | None:
     timed = _stage_seconds(comparison)
     if not timed:
         return None
-    stages = _in_order({stage for by_stage in timed.values() for stage in by_stage})
+    place = {stage: position for position, stage in enumerate(_STAGES)}
+    stages = sorted(  # in the order of a run, then the others, such as saving
+        {stage for by_stage in timed.values() for stage in by_stage},
+        key=lambda stage: (place.get(stage, len(_STAGES)), stage),
+    )
     bars = [
         Bar(
             shown(method.label),
@@ -265,12 +265,6 @@ def _seconds(comparison: Comparison) -> Picture | None:
         drawing=Bars(bars, [shown(stage) for stage in stages]),
         table=Table(("placement", *map(shown, stages), "together"), rows),
     )
-
-
-def _in_order(stages: Iterable[str]) -> list[str]:
-    """`stages` in the order of a run, then the others, such as saving, in alphabetical order."""
-    place = {stage: position for position, stage in enumerate(_STAGES)}
-    return sorted(stages, key=lambda stage: (place.get(stage, len(_STAGES)), stage))
 
 
 class _Looks:
@@ -298,11 +292,6 @@ class _Looks:
             elinewidth=1.4,
             capsize=3,
         )
-
-
-def _mean(points: list[_Point]) -> float:
-    """The mean of all runs of several points."""
-    return math.fsum(p.mean * p.measured for p in points) / sum(p.measured for p in points)
 
 
 def _label(axes: Axes, epsilons: list[float], what: str) -> None:
@@ -334,18 +323,17 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Best:
-    """The proven method with the best mean at an epsilon.
-
-    `clear` is true if all proven methods were repeated and no other range overlaps the winner's. `unproven` is the best
-    method without a proof, if it is better than the winner.
-    """
+    """The proven method with the best mean at an epsilon."""
 
     epsilon: float
     winner: Method
     point: _Point
     second: Method | None
+    """The proven method with the next mean."""
     clear: bool
+    """Whether all proven methods were repeated, and no other range overlaps the winner's."""
     unproven: Method | None
+    """The best method without a proof, if it is better than the winner."""
 
 
 def _points(comparison: Comparison, method: Method, field: str) -> list[_Point]:
@@ -370,23 +358,22 @@ def _best(comparison: Comparison, measure: Measure) -> list[_Best]:
     for epsilon in sorted({point.epsilon for _, point in table}):
         ranked = [(method, point) for method, point in table if point.epsilon == epsilon]
         ranked.sort(key=lambda pair: sign * pair[1].mean)
-        if any(method.proven for method, _ in ranked):
-            rows.append(_best_at(epsilon, ranked))
+        proven = [(method, point) for method, point in ranked if method.proven]
+        if not proven:
+            continue
+        (winner, point), *others = proven
+        apart = all(other.low > point.high or other.high < point.low for _, other in others)
+        rows.append(
+            _Best(
+                epsilon=epsilon,
+                winner=winner,
+                point=point,
+                second=others[0][0] if others else None,
+                clear=apart and all(each.measured > 1 for _, each in proven),
+                unproven=ranked[0][0] if ranked[0][0] != winner else None,
+            )
+        )
     return rows
-
-
-def _best_at(epsilon: float, ranked: list[tuple[Method, _Point]]) -> _Best:
-    (winner, point), *others = [pair for pair in ranked if pair[0].proven]
-    apart = all(other.low > point.high or other.high < point.low for _, other in others)
-    repeated = all(p.measured > 1 for p in (point, *(other for _, other in others)))
-    return _Best(
-        epsilon=epsilon,
-        winner=winner,
-        point=point,
-        second=others[0][0] if others else None,
-        clear=apart and repeated,
-        unproven=ranked[0][0] if ranked[0][0] != winner else None,
-    )
 
 
 def _stage_seconds(comparison: Comparison) -> dict[Method, dict[str, float]]:

@@ -22,7 +22,6 @@ from dplda.learning.settings import DEFAULTS
 from dplda.model import TopicModel
 from dplda.model.run_facts import PriorFacts, RunFacts
 from dplda.report import promise
-from dplda.report import promise as attack_bounds
 from dplda.report.pictures import number, percent, shown
 from dplda.report.promise import AllRuns, Unit, unit_of
 
@@ -102,12 +101,12 @@ class Facts:
     @property
     def run(self) -> str:
         """The id of the run."""
-        return _named(self.recorded.run)
+        return shown(self.recorded.run or "without a name")
 
     @property
     def dataset(self) -> str:
         """The name of the dataset."""
-        return _named(self.recorded.dataset)
+        return shown(self.recorded.dataset or "without a name")
 
     @property
     def unit(self) -> Unit:
@@ -118,16 +117,6 @@ class Facts:
     def replaced(self) -> bool:
         """Whether neighbouring collections differ by a unit that is replaced."""
         return self.privacy.adjacency != ADJACENCIES[0]
-
-    @property
-    def topics(self) -> int:
-        """The number of topics."""
-        return len(self.model.topics)
-
-    @property
-    def words(self) -> int:
-        """The number of words of the topics."""
-        return len(self.model.vocabulary)
 
     @property
     def documents(self) -> int | None:
@@ -160,19 +149,9 @@ class Facts:
         return bool(self.series) or (self.together is not None and self.together.runs > 1)
 
     @property
-    def public_words(self) -> bool:
-        """Whether the words were given as a public list."""
-        return self.recorded.vocabulary == "public"
-
-    @property
     def prior(self) -> PriorFacts | None:
         """What the run recorded about the prior topics that it tested; None if it tested none."""
         return None if self.recorded.prior_used is None else self.recorded.prior
-
-    @property
-    def prior_used(self) -> bool:
-        """Whether the topics are some of the prior topics."""
-        return self.recorded.prior_used is True
 
     @property
     def seed_words(self) -> str:
@@ -181,22 +160,11 @@ class Facts:
         return "; ".join(f"{shown(name)} ({', '.join(shown(word) for word in words)})" for name, words in given.items())
 
     @property
-    def named(self) -> bool:
-        """Whether topics have names."""
-        return bool(self.model.topic_names)
-
-    @property
     def tokenization(self) -> str:
         """How text became words, as settings."""
         found = {name: value for name in _READING if (value := getattr(self.recorded, name)) is not None}
         plain = {name: {True: "yes", False: "no"}.get(value, value) for name, value in found.items()}
         return ", ".join(f"{name} {shown(value)}" for name, value in plain.items())
-
-    @property
-    def usual_budget(self) -> bool:
-        """Whether epsilon and delta are the defaults."""
-        usual = DEFAULTS.privacy
-        return (self.recorded.epsilon, self.privacy.delta) == (usual.epsilon, usual.delta)
 
     @property
     def of_batches(self) -> str:
@@ -211,12 +179,12 @@ class Facts:
     @property
     def mu(self) -> float:
         """The Gaussian-DP parameter of the run."""
-        return attack_bounds.noise(self.privacy)[0]
+        return promise.noise(self.privacy)[0]
 
     @property
     def failures(self) -> float:
-        """The sum of the deltas of the run's events (`attack_bounds.noise`)."""
-        return attack_bounds.noise(self.privacy)[1]
+        """The sum of the deltas of the run's events (`promise.noise`)."""
+        return promise.noise(self.privacy)[1]
 
     @property
     def several(self) -> dict[int, str]:
@@ -226,7 +194,7 @@ class Facts:
     @cached_property
     def of_run(self) -> Quoted:
         """The guarantee of this run alone."""
-        odds = percent(attack_bounds.success_at_most(self.privacy), upwards=True)
+        odds = percent(promise.success_at_most(self.privacy), upwards=True)
         return Quoted(self.privacy.epsilon, self.privacy.delta, zcdp(self.privacy.events), odds, "this run alone")
 
     @cached_property
@@ -259,20 +227,11 @@ class Facts:
         return self.recorded.software or {}
 
     @property
-    def version(self) -> str:
-        """Version and code of dplda."""
-        return described(self.software)
-
-    @property
     def libraries(self) -> str:
         """Names and versions of the libraries that decide what the run released."""
         known = self.software.get("libraries")
         each = known.items() if isinstance(known, dict) else ()
         return shown(", ".join(f"{name} {about.get('version')}" for name, about in each if isinstance(about, dict)))
-
-
-def _named(name: str | None) -> str:
-    return "without a name" if name is None else shown(name)
 
 
 def _run_in_words(record: Mapping[str, Any]) -> str:
@@ -290,6 +249,6 @@ def _wording() -> Template:
     environment = Environment(  # plain text, which the page escapes
         loader=PackageLoader("dplda.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"shown": shown, "at_least": at_least, "number": number}
-    environment.globals |= {"mechanism_names": _MECHANISMS, "shortest": MINIMUM_LENGTH}
+    environment.filters |= {"shown": shown, "at_least": at_least, "number": number, "described": described}
+    environment.globals |= {"mechanism_names": _MECHANISMS, "shortest": MINIMUM_LENGTH, "usual": DEFAULTS.privacy}
     return environment.get_template("facts.txt.j2")

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from dplda.base.config import NO_NOISE, SOUND
 from dplda.base.errors import InputError
 from dplda.base.software import described, recorded
-from dplda.budget.comparisons import Cell, Comparison
+from dplda.budget.comparisons import Comparison
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
@@ -25,7 +25,6 @@ from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
 from dplda.report import comparison_of_runs, comparison_pictures, promise, run_pictures, summary, table_pictures
-from dplda.report import promise as attack_bounds
 from dplda.report.comparison_pictures import Method
 from dplda.report.facts import TITLES, Facts
 from dplda.report.pictures import Table, number, percent, shown
@@ -100,7 +99,7 @@ def _render(
         hidden=len({word.casefold() for word in wording.hidden}),
         stamps=_stamps(models, names, comparison),
         runs=[
-            _run_section(model, shown_words, known.get(_dataset(model)), name, f"run-{i + 1}", tables)
+            _run_section(model, shown_words, known.get(model.facts.dataset or ""), name, f"run-{i + 1}", tables)
             for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
         groups=_promises(models, known),
@@ -119,10 +118,6 @@ def _render(
     )
 
 
-def _dataset(model: TopicModel) -> str:
-    return model.facts.dataset or ""
-
-
 def _verdict(privacy: PrivacyStatement) -> str:
     """The warning label of a run without a proven guarantee; empty for a sound run."""
     if privacy.sound:
@@ -139,27 +134,32 @@ def _run_section(
     all_tables: Sequence[Tables],
 ) -> dict[str, Any]:
     """The template's variables for one run."""
-    privacy, run = model.privacy, model.facts.run or ""
+    privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
+    run, language = model.facts.run or "", model.facts.language or ""
     tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
     shares = least_noisy_shares([table for each in tables for table in each])
-    language, facts = model.facts.language or "", Facts(model, together)
     return {
         "name": name,
-        "dataset": shown(_dataset(model)),
+        "dataset": shown(model.facts.dataset or ""),
         "prefix": prefix,
         "privacy": privacy,
         "verdict": _verdict(privacy),
         "epsilon": at_least(privacy.epsilon) if privacy.sound else "unbounded",
-        "unit": unit_of(privacy),
+        "unit": unit,
         "language": language if _LANGUAGE.fullmatch(language) else "",
         "together": together,
         "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
-        "success": percent(attack_bounds.success_at_most(privacy), upwards=True),
-        "mu": number(attack_bounds.noise(privacy)[0]),
+        "success": percent(promise.success_at_most(privacy), upwards=True),
+        "mu": number(promise.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
         "public_words": model.facts.vocabulary == "public",
-        "prior": _prior(model.facts),
+        "prior": {
+            "source": "" if facts.prior is None else shown(facts.prior.source),
+            "used": model.facts.prior_used is True,
+            "public": facts.prior is not None and facts.prior.declared_public,
+            "share": "" if model.facts.prior_share is None else percent(model.facts.prior_share),
+        },
         "guided": facts.seed_words,
         "series": facts.series,
         "batch": facts.batch,
@@ -171,23 +171,11 @@ def _run_section(
         "edges": _edges(model.facts),
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
-        "settings": _settings(model.facts.to_json(), promise.settings_name(privacy)),
+        "settings": _settings(
+            model.facts.to_json(),
+            f"number of {unit.many}{' (inexact on purpose)' if privacy.sound else ''}",
+        ),
         "facts": [(title, facts[key]) for key, title in TITLES.items()] if privacy.sound else [],
-    }
-
-
-def _prior(facts: RunFacts) -> dict[str, Any]:
-    """What the page says of the run's prior topics; without any, ``source`` is empty.
-
-    ``used`` tells whether they are the run's topics, ``public`` whether they were declared public, and ``share`` how
-    much of the text they explain.
-    """
-    prior = None if facts.prior_used is None else facts.prior
-    return {
-        "source": "" if prior is None else shown(prior.source),
-        "used": facts.prior_used is True,
-        "public": prior is not None and prior.declared_public,
-        "share": "" if facts.prior_share is None else percent(facts.prior_share),
     }
 
 
@@ -197,11 +185,11 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
         facts, privacy = model.facts, model.privacy
-        method = Method(_or_dash(facts.placement), facts.calibration or SOUND).label
+        method = Method(facts.placement or "–", facts.calibration or SOUND).label
         rows.append(
             (
                 f"{place} {name}",
-                shown(_or_dash(facts.dataset)),
+                shown(facts.dataset or "–"),
                 shown(method),
                 at_least(privacy.epsilon) if privacy.sound else "unbounded",
                 number(privacy.delta),
@@ -209,14 +197,10 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
                 shown(privacy.adjacency),
                 "yes" if privacy.sound else _verdict(privacy),
                 str(len(model.topics)),
-                shown(_or_dash(facts.supported_topics)),
+                number(facts.supported_topics),
             )
         )
     return Table(columns, rows)
-
-
-def _or_dash(value: object) -> str:
-    return "–" if value is None else str(value)
 
 
 def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
@@ -225,7 +209,7 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
     for model in models:
         privacy = model.privacy
         if privacy.sound:
-            groups.setdefault((_dataset(model), privacy.unit, privacy.adjacency), []).append(privacy)
+            groups.setdefault((model.facts.dataset or "", privacy.unit, privacy.adjacency), []).append(privacy)
     promises = []
     for (dataset, _, adjacency), statements in groups.items():
         together = guarantees.get(dataset)
@@ -325,22 +309,20 @@ def _plain(value: Any) -> str:
 
 
 def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[str]:
-    """Names of the runs: ids, or cells of the comparison. Raises `InputError` if a run occurs twice."""
+    """Return ids of the runs, or descriptions of cells of the comparison. Raises `InputError` if a run occurs twice."""
     cells = {outcome.run: outcome.cell for outcome in comparison.outcomes} if comparison else {}
     names = []
     for place, model in enumerate(models, start=1):
         run = f"run {place}" if model.facts.run is None else model.facts.run
-        cell = cells.get(run)
-        names.append(_cell_name(cell) if cell else run)
+        if cell := cells.get(run):
+            label = Method(cell.placement, cell.calibration).label
+            budget = "" if cell.placement == NO_NOISE else f", epsilon {cell.epsilon:g}"
+            names.append(f"{label}{budget}, repeat {cell.repeat + 1}")
+        else:
+            names.append(run)
     if len(set(names)) < len(names):
         raise InputError("a run is named twice. Name each run once.")
     return [shown(name) for name in names]
-
-
-def _cell_name(cell: Cell) -> str:
-    label = Method(cell.placement, cell.calibration).label
-    budget = "" if cell.placement == NO_NOISE else f", epsilon {cell.epsilon:g}"
-    return f"{label}{budget}, repeat {cell.repeat + 1}"
 
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:
@@ -370,18 +352,14 @@ def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comp
             plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
             about.setdefault((stamp, shown(plain or "no proof of its privacy is known")), []).append(name)
     stamps = [(_NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
-    stamps += [
-        (stamp, reason if len(models) == 1 else f"{reason} ({_which(runs, len(models))})")
-        for (stamp, reason), runs in about.items()
-    ]
+    for (stamp, reason), runs in about.items():
+        if len(models) > 1:
+            named = f": {', '.join(runs)}" if len(runs) <= _STAMPED_BY_NAME else ", marked below"
+            reason = f"{reason} ({len(runs)} of {len(models)} runs{named})"
+        stamps.append((stamp, reason))
     outcomes = comparison.outcomes if comparison else ()
     unproven = sum(not outcome.sound for outcome in outcomes)
     if unproven:
         where = f"{unproven} of the {len(outcomes)} runs compared are of placements without noise or without a proof"
         stamps.append((_NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
     return stamps
-
-
-def _which(runs: Sequence[str], count: int) -> str:
-    named = f": {', '.join(runs)}" if len(runs) <= _STAMPED_BY_NAME else ", marked below"
-    return f"{len(runs)} of {count} runs{named}"

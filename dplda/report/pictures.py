@@ -1,9 +1,7 @@
-"""Charts of a report: matplotlib draws each as SVG, for a wide page and for a phone, in the page's colours.
+"""A report's pictures: bars, heat maps, trees and charts, each with alternative text and a table of numbers.
 
-The text of a chart stays text. Its colours come from the page's style, so that they follow the page's theme.
-
-
-A report's pictures: bars, heat maps, trees and charts, each with alternative text and a table of numbers.
+The page's templates draw all of them but charts. matplotlib draws a chart as SVG, for a wide page and for a phone. Its
+text stays text, and its colours come from the page's style, so that they follow the page's theme.
 """
 
 from __future__ import annotations
@@ -25,9 +23,11 @@ from dplda.base.characters import replace_unsafe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
+_LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
+_PRINTED_COLUMNS = 8  # maximum number of columns of a heat map that prints its numbers
+_FLAT_HEADERS = 6  # maximum number of columns, and of characters, of headers that are not turned
 _WIDE, _NARROW = 720, 340  # widths of a chart in CSS pixels
 INK, SOFT, LINE = "#1b1b1b", "#555555", "#c9c9c4"  # text, and what is beside it
 # After Okabe and Ito 2008, dark enough for 3:1 on a white page; page.css brightens them for a dark one.
@@ -65,120 +65,6 @@ _FAMILY = re.compile("font-family:[^;]*;")  # the page's own is used
 _COLOUR = re.compile("#[0-9a-f]{6}")
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep matplotlib from telling that it lists the machine's fonts, and where it keeps the list."""
-    logger = logging.getLogger("matplotlib")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart that `draw` puts on matplotlib's axes; `height` and `narrow_height` are in CSS pixels.
-
-    With `panels`, the chart has this number of axes, and `draw` gets all of them at once. A row has two of them on a
-    wide page, and one on a phone.
-    """
-
-    draw: Callable[[Sequence[Axes]], None]
-    height: int
-    narrow_height: int = 0
-    panels: int = 1
-
-    kind = "chart"
-
-    def svg(self, name: str) -> Markup:
-        """The chart in both widths, as elements of an HTML page; `name` is unique on it."""
-        return Markup("").join(
-            Markup('<div class="{}">{}</div>').format(size, Markup(self._drawn(f"{name}-{size}", width, height)))
-            for size, width, height in (
-                ("at-wide", _WIDE, self.height),
-                ("at-narrow", _NARROW, self.narrow_height or self.height),
-            )
-        )
-
-    def file(self, name: str) -> str:
-        """The wide chart as the text of an SVG file of its own, on white.
-
-        The same chart with the same `name` gives the same text, byte for byte.
-        """
-        return self._rendered(name, _WIDE, self.height, transparent=False)
-
-    def _drawn(self, name: str, width: int, height: int) -> str:
-        return _inline(self._rendered(name, width, height, transparent=True), width)
-
-    @_quiet()
-    def _rendered(self, name: str, width: int, height: int, *, transparent: bool) -> str:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-
-        columns = 1 if self.panels == 1 or width == _NARROW else 2
-        rows = -(-self.panels // columns)
-        written = StringIO()
-        with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # glyphs that matplotlib's font lacks; the browser has others
-            figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
-            FigureCanvasSVG(figure)
-            axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
-            for empty in axes[self.panels :]:
-                empty.set_axis_off()
-            self.draw(axes[: self.panels])
-            _legend(figure, axes[0], columns=1 if width == _NARROW else 3)
-            figure.savefig(written, format="svg", transparent=transparent, metadata={"Date": None})
-        return written.getvalue()
-
-
-def _legend(figure: Figure, axes: Axes, columns: int) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    if len(names) > 1:
-        figure.legend(handles, names, loc="outside upper left", ncols=min(columns, len(names)))
-
-
-def _inline(svg: str, width: int) -> str:
-    """matplotlib's SVG file as an element of a page, at most `width` wide, in the page's font and colours."""
-    ElementTree.register_namespace("", _SPACE[""])
-    root = ElementTree.fromstring(svg)
-    for part, extra in ((".", "metadata"), ("defs", "style")):
-        for holder in root.findall(part, _SPACE):
-            for unwanted in holder.findall(extra, _SPACE):
-                holder.remove(unwanted)
-    for element in root.iter():
-        if element.tag.endswith("}g"):
-            element.attrib.pop("id", None)  # figure_1 and the like, which other charts have, too
-        if link := element.attrib.pop(_LINK, ""):
-            element.set("href", link)
-        if style := element.get("style"):
-            element.set("style", _COLOUR.sub(lambda colour: _PROPERTIES[colour[0]], _FAMILY.sub("", style)))
-        element.text, element.tail = (element.text or "").strip("\n "), None
-    root.attrib = {"viewBox": root.attrib["viewBox"], "style": f"max-width: {width}px", "aria-hidden": "true"}
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def log_axis(axes: Axes, which: str, values: Sequence[float] = (), labels: Sequence[str] = ()) -> None:
-    """Make the axis `which` (``x`` or ``y``) of `axes` logarithmic, with `labels` at `values` or at 1, 2, 5, 10, ..."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    axes.set(**{f"{which}scale": "log"})
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    if values:
-        axis.set_ticks(values, labels=labels)
-    else:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_locator(NullLocator())
-
-
-_LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
-_PRINTED_COLUMNS = 8  # maximum number of columns of a heat map that prints its numbers
-_FLAT_HEADERS = 6  # maximum number of columns, and of characters, of headers that are not turned
-
-
 @dataclass(frozen=True)
 class Table:
     """A table of formatted cells; the first column names the row."""
@@ -189,16 +75,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of `Bars`: the lengths of its `parts` one behind the other, and the text of its `value`.
-
-    It may have an `interval`, drawn as a whisker, and a `mark` across it.
-    """
+    """A row of `Bars`."""
 
     label: str
     parts: tuple[float, ...]
+    """The lengths of its parts, one behind the other."""
     value: str
+    """What the bar says, as text."""
     interval: tuple[float, float] | None = None
+    """Ends of a whisker."""
     mark: float | None = None
+    """The place of a line across the bar."""
 
 
 @dataclass(frozen=True)
@@ -273,21 +160,127 @@ class Tree:
     kind = "tree"
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A drawing; `name` is its id on the page, `alt` describes it, and `note` says how to read it.
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep matplotlib from telling that it lists the machine's fonts, and where it keeps the list."""
+    logger = logging.getLogger("matplotlib")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
-    Bars that print their numbers need no `table` of them.
-    `definition` says for specialists, beside the table, how its numbers are computed.
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart that `draw` puts on matplotlib's axes; `height` and `narrow_height` are in CSS pixels.
+
+    With `panels`, the chart has this number of axes, and `draw` gets all of them at once. A row has two of them on a
+    wide page, and one on a phone.
     """
 
+    draw: Callable[[Sequence[Axes]], None]
+    height: int
+    narrow_height: int = 0
+    panels: int = 1
+
+    kind = "chart"
+
+    def svg(self, name: str) -> Markup:
+        """The chart in both widths, as elements of an HTML page; `name` is unique on it."""
+        return Markup("").join(
+            Markup('<div class="{}">{}</div>').format(
+                size, Markup(_inline(self._rendered(f"{name}-{size}", width, height, transparent=True), width))
+            )
+            for size, width, height in (
+                ("at-wide", _WIDE, self.height),
+                ("at-narrow", _NARROW, self.narrow_height or self.height),
+            )
+        )
+
+    def file(self, name: str) -> str:
+        """The wide chart as the text of an SVG file of its own, on white.
+
+        The same chart with the same `name` gives the same text, byte for byte.
+        """
+        return self._rendered(name, _WIDE, self.height, transparent=False)
+
+    @_quiet()
+    def _rendered(self, name: str, width: int, height: int, *, transparent: bool) -> str:
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+
+        columns = 1 if self.panels == 1 or width == _NARROW else 2
+        rows = -(-self.panels // columns)
+        written = StringIO()
+        with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # glyphs that matplotlib's font lacks; the browser has others
+            figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
+            FigureCanvasSVG(figure)
+            axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+            for empty in axes[self.panels :]:
+                empty.set_axis_off()
+            self.draw(axes[: self.panels])
+            handles, names = axes[0].get_legend_handles_labels()
+            if len(names) > 1:
+                most = 1 if width == _NARROW else 3
+                figure.legend(handles, names, loc="outside upper left", ncols=min(most, len(names)))
+            figure.savefig(written, format="svg", transparent=transparent, metadata={"Date": None})
+        return written.getvalue()
+
+
+def _inline(svg: str, width: int) -> str:
+    """matplotlib's SVG file as an element of a page, at most `width` wide, in the page's font and colours."""
+    ElementTree.register_namespace("", _SPACE[""])
+    root = ElementTree.fromstring(svg)
+    for part, extra in ((".", "metadata"), ("defs", "style")):
+        for holder in root.findall(part, _SPACE):
+            for unwanted in holder.findall(extra, _SPACE):
+                holder.remove(unwanted)
+    for element in root.iter():
+        if element.tag.endswith("}g"):
+            element.attrib.pop("id", None)  # figure_1 and the like, which other charts have, too
+        if link := element.attrib.pop(_LINK, ""):
+            element.set("href", link)
+        if style := element.get("style"):
+            element.set("style", _COLOUR.sub(lambda colour: _PROPERTIES[colour[0]], _FAMILY.sub("", style)))
+        element.text, element.tail = (element.text or "").strip("\n "), None
+    root.attrib = {"viewBox": root.attrib["viewBox"], "style": f"max-width: {width}px", "aria-hidden": "true"}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def log_axis(axes: Axes, which: str, values: Sequence[float] = (), labels: Sequence[str] = ()) -> None:
+    """Make the axis `which` (``x`` or ``y``) of `axes` logarithmic, with `labels` at `values` or at 1, 2, 5, 10, ..."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if values:
+        axis.set_ticks(values, labels=labels)
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_locator(NullLocator())
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing and what is told beside it."""
+
     name: str
+    """Its id on the page."""
     title: str
     alt: str
+    """A description for those who cannot see it."""
     note: str
+    """How to read it."""
     drawing: Bars | Heat | Tree | Chart
     table: Table | None = None
+    """Its numbers; bars that print theirs need none."""
     definition: str = ""
+    """How the numbers are computed, for specialists."""
 
 
 def shown(text: object) -> str:
@@ -296,14 +289,11 @@ def shown(text: object) -> str:
 
 
 def shortened(text: object, longest: int = _LONGEST) -> str:
-    """`text` as `shown`, cut to `longest` characters, between words."""
+    """`text` as `shown`, cut to `longest` characters: behind a word, or inside one that takes most of the room."""
     plain = shown(text)
-    return _cut(plain, longest) if len(plain) > longest else plain
-
-
-def _cut(text: str, longest: int) -> str:
-    """`text` cut to `longest` characters: behind its last whole word, or inside a word that takes most of the room."""
-    kept, following = text[: longest - 1], text[longest - 1]
+    if len(plain) <= longest:
+        return plain
+    kept, following = plain[: longest - 1], plain[longest - 1]
     space = kept.rfind(" ")
     whole = kept if following in " ," else kept[:space]
     if following not in " ," and space < longest // 3:

@@ -1,8 +1,7 @@
-"""Bounds on attacks under a privacy statement: beliefs, detection rates, and each stage's share of the budget.
+"""What a privacy statement promises: bounds on attacks, and the promise of one run or of all runs in plain words.
 
-The numbers and key phrases of a report's privacy promise: the guarantee in plain words, for one or all runs.
-
-The sentences around them are in templates/parts.html.j2.
+The bounds come first; `Promise` and the functions after it put them into the numbers and phrases that a report shows.
+The sentences around these are in templates/parts.html.j2.
 """
 
 from __future__ import annotations
@@ -26,21 +25,36 @@ from dplda.report.pictures import percent, shown
 from dplda.runs.forecast import units_needed
 
 _RARE = 0.01  # belief bounds hold for tests that are positive for at least this share of units; delta covers rarer ones
+_SEVERAL = 2, 6  # documents of one person, for which the promise is told where documents are the units
+_PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
+_STRENGTHS = (  # how well membership is protected, by the largest success and belief for which it is said
+    (0.6, 0.65, "can hardly be told"),
+    (0.75, 0.8, "cannot be told with confidence"),
+    (0.9, 0.9, "remains uncertain"),
+    (0.9, 0.999, "is protected to a limited degree"),
+    (0.9, 1.0, "is protected only weakly"),
+    (1.0, 1.0, "is hardly protected"),
+)
+_REGULAR = re.compile(  # names of units that are English nouns, with a plural in s
+    "author|client|customer|employee|guest|household|member|owner|patient|resident|reviewer|sender|speaker|student|"
+    "tenant|user|visitor|worker|writer"
+)
+_IRREGULAR = {"company": "companies", "person": "people"}
 
 
 @dataclass(frozen=True)
 class StageShare:
-    """The parts of the run's mu^2 that a stage takes: for its `releases`, and for their clipping norm (`clip`).
-
-    mu is the Gaussian-DP parameter that `noise` returns. `count` is the number of the stage's releases, and
-    `multiplier` their noise over their sensitivity.
-    """
+    """What a stage takes of the budget, as shares of the run's mu^2 (`noise`)."""
 
     stage: str
     releases: float
+    """The share of the stage's releases."""
     clip: float
+    """The share of choosing their clipping norm."""
     count: int
+    """The number of releases."""
     multiplier: float | None
+    """The noise of a release over its sensitivity; None without releases."""
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
@@ -164,92 +178,80 @@ def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
     total = cost(events).mu_squared
     if not 0 < total < math.inf:
         return []
-    stages = list(dict.fromkeys(base_of(event.stage) for event in events))
-    return [_share(stage, [event for event in events if base_of(event.stage) == stage], total) for stage in stages]
-
-
-def _share(stage: str, events: list[Event], total: float) -> StageShare:
-    releases = [event for event in events if event.stage == stage]
-    clips = [event for event in events if event.stage != stage]
-    return StageShare(
-        stage=stage,
-        releases=cost(releases).mu_squared / total,
-        clip=cost(clips).mu_squared / total,
-        count=sum(event.count for event in releases),
-        multiplier=releases[0].noise_multiplier if releases else None,
-    )
-
-
-_SEVERAL = 2, 6  # documents of one person, for which the promise is told where documents are the units
-_PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
-_STRENGTHS = (  # how well membership is protected, by the largest success and belief for which it is said
-    (0.6, 0.65, "can hardly be told"),
-    (0.75, 0.8, "cannot be told with confidence"),
-    (0.9, 0.9, "remains uncertain"),
-    (0.9, 0.999, "is protected to a limited degree"),
-    (0.9, 1.0, "is protected only weakly"),
-    (1.0, 1.0, "is hardly protected"),
-)
-_REGULAR = re.compile(  # names of units that are English nouns, with a plural in s
-    "author|client|customer|employee|guest|household|member|owner|patient|resident|reviewer|sender|speaker|student|"
-    "tenant|user|visitor|worker|writer"
-)
-_IRREGULAR = {"company": "companies", "person": "people"}
+    shares = []
+    for stage in dict.fromkeys(base_of(event.stage) for event in events):
+        releases = [event for event in events if event.stage == stage]
+        clips = [event for event in events if event.stage != stage and base_of(event.stage) == stage]
+        shares.append(
+            StageShare(
+                stage=stage,
+                releases=cost(releases).mu_squared / total,
+                clip=cost(clips).mu_squared / total,
+                count=sum(event.count for event in releases),
+                multiplier=releases[0].noise_multiplier if releases else None,
+            )
+        )
+    return shares
 
 
 @dataclass(frozen=True)
 class AllRuns:
-    """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words.
-
-    `unknown` is the number of runs on the page that the ledger has not recorded for this dataset. `grant` is the total
-    in force, and `records` are the runs as the ledger shares them (`RunRecord.to_json`), if the ledger's runs were
-    given. `batches` is the declared most batches of a series in which one document is.
+    """What a ledger has recorded of all runs on a dataset.
 
     Only runs under the dataset's own name count: which other names share its documents is an exact fact about these
     (docs/privacy.md, section 9.5).
     """
 
     runs: int
+    """The number of recorded runs."""
     guarantee: Guarantee
+    """The guarantee for all of them together."""
     described: str
+    """The guarantee in words."""
     unknown: int = 0
+    """The number of runs on the page that the ledger has not recorded for this dataset."""
     grant: Grant | None = None
+    """The total in force."""
     records: tuple[Mapping[str, Any], ...] = ()
+    """The runs as the ledger shares them (`RunRecord.to_json`), if its runs were given."""
     batches: int = 1
+    """In how many batches of a series one document may be, as declared."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A privacy unit: its `name`; its singular (`one`), its plural (`many`) and its definition in prose."""
+    """A privacy unit in prose."""
 
     name: str
+    """The name of its column, or ``document``."""
     one: str
+    """The singular, such as ``customer``."""
     many: str
+    """The plural, such as ``customers``."""
     defined: str = ""
+    """What a unit is, such as ``all documents with the same value of “customer”``; empty for a document."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta.
-
-    `belief` (percent) bounds how sure an attacker who starts from even odds can become, except with a probability of at
-    most `surer`. `several` bounds guesses about groups of units, by their size.
-    """
+    """Bounds on what an attacker learns about one unit, as text; percentages are rounded upwards."""
 
     strength: str
+    """How well membership is protected, in words."""
     success: str
+    """How often a guess from even odds is right, in percent."""
     belief: str
+    """How sure an attacker who starts from even odds can become, in percent, but for rare draws of the noise."""
     surer: str
+    """The probability of those draws."""
     several: Mapping[int, str]
+    """How often a guess about a group of units is right, in percent, by the size of the group."""
     epsilon: str
     delta: str
 
     @classmethod
     def of(cls, success: float, epsilon: float, delta: float, mu: float, failures: float) -> Promise:
-        """The promise of a bound on guesses, `success`, and of (`epsilon`, `delta`).
-
-        `mu` and `failures` are what `noise` returns.
-        """
+        """Word the bound `success` on guesses and (`epsilon`, `delta`); `mu` and `failures` are as in `noise`."""
         belief = belief_at_most(0.5, epsilon, delta)
         return cls(
             strength=next(words for right, sure, words in _STRENGTHS if success <= right and belief <= sure),
@@ -270,10 +272,10 @@ def for_several(mu: float, failures: float) -> dict[int, str]:
 def all_runs(
     records: Sequence[DatasetRecord], models: Sequence[TopicModel], runs: Iterable[RunRecord] = ()
 ) -> dict[str, AllRuns]:
-    """What a ledger's `records` of datasets say of all runs on each dataset, by the dataset's name.
+    """Collect from a ledger's `records` of datasets what it knows of all runs on each dataset, by the dataset's name.
 
-    Only datasets count for which a run in `models` is recorded. `runs`, the ledger's runs, are only for
-    `AllRuns.records`, which is empty without them.
+    Only datasets count for which a run in `models` is recorded. `runs`, the ledger's runs, become `AllRuns.records`,
+    which is empty without them.
     """
     shared: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
@@ -297,7 +299,7 @@ def all_runs(
 
 
 def unit_of(privacy: PrivacyStatement) -> Unit:
-    """The unit of `privacy` in prose. Names other than common nouns are quoted, as they may be in any language."""
+    """Put the unit of `privacy` into prose; quote names other than common nouns, as they may be in any language."""
     name = shown(privacy.unit)
     if name == "document":
         return Unit(name, "document", "documents")
@@ -309,7 +311,7 @@ def unit_of(privacy: PrivacyStatement) -> Unit:
 
 
 def of_each(statements: Sequence[PrivacyStatement]) -> Promise:
-    """The promise that each of these runs keeps by itself."""
+    """Return the promise that each of these runs keeps by itself."""
     success = max(success_at_most(privacy) for privacy in statements)
     epsilon = max(privacy.epsilon for privacy in statements)
     delta = max(privacy.delta for privacy in statements)
@@ -326,19 +328,18 @@ def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
 
 
 def of_all(together: AllRuns | None) -> Promise | None:
-    """The promise of all runs together if several are recorded and a guarantee fixed beforehand holds, else None."""
+    """Return the promise of all runs together if several are recorded and a guarantee fixed beforehand holds."""
     return of_total(together) if together is not None and together.runs > 1 else None
 
 
 def of_total(together: AllRuns | None) -> Promise | None:
-    """The promise of all runs that a dataset's total allows; None unless it was fixed beforehand and is finite."""
+    """Return the promise of all runs that a dataset's total allows, if it was fixed beforehand and is finite."""
     if together is None or together.unknown or not together.guarantee.holds:
         return None
     epsilon, delta = together.guarantee.largest_total
     if math.isinf(epsilon):
         return None
-    noise = noise_under_filter(epsilon, delta)
-    return Promise.of(success_under_filter(epsilon, delta), epsilon, delta, *noise)
+    return Promise.of(success_under_filter(epsilon, delta), epsilon, delta, *noise_under_filter(epsilon, delta))
 
 
 def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -379,9 +380,3 @@ def rarest(privacy: PrivacyStatement) -> str:
     """About how many units must use a word for it to be on the page, such as ``260 customers``; empty if not known."""
     needed = units_needed(privacy)
     return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"
-
-
-def settings_name(privacy: PrivacyStatement) -> str:
-    """The label of the number of units in a run's settings, such as ``number of customers (inexact on purpose)``."""
-    unit = unit_of(privacy)
-    return f"number of {unit.many}" + (" (inexact on purpose)" if privacy.sound else "")

@@ -12,7 +12,6 @@ from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.labels import group_labels
-from dplda.model.run_facts import RunFacts
 from dplda.model.topic_groups import TopicTree, hellinger, topic_tree
 from dplda.report.pictures import (
     BLUE,
@@ -107,29 +106,23 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
     rows = [(shown(s.stage), percent(s.releases), percent(s.clip), str(s.count), number(s.multiplier)) for s in stages]
     largest = max(stages, key=lambda stage: stage.releases + stage.clip)
     share = percent(largest.releases + largest.clip)
+    otherwise = ""  # some stages may spend their budget on something else than their names say
+    if model.facts.learned_from is not None:
+        otherwise = (
+            " Mean and a part of refine were spent jointly on word frequencies, the stages after them on pairs of "
+            "words."
+        )
+    elif model.facts.prior_used:
+        otherwise = " Start and refine were spent jointly on how much of the text each prior topic explains."
     return Picture(
         name=f"{prefix}-budget",
         title="Where the privacy budget goes",
         alt=f"Bar chart of {len(stages)} stages. The largest share, {share}, goes to {shown(largest.stage)}.",
         note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
-        f"was read. {_spent_otherwise(model.facts)}".rstrip(),
+        f"was read.{otherwise}",
         drawing=Bars(bars, ("the stage's releases", "placing its clip") if clips else ()),
         table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
     )
-
-
-def _spent_otherwise(facts: RunFacts) -> str:
-    """If some stages spent their budget on something else than their names say, a sentence on it; else empty.
-
-    This happens in a run on few documents, and in a run that uses prior topics.
-    """
-    if facts.learned_from is not None:
-        return (
-            "Mean and a part of refine were spent jointly on word frequencies, the stages after them on pairs of words."
-        )
-    if facts.prior_used:
-        return "Start and refine were spent jointly on how much of the text each prior topic explains."
-    return ""
 
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:

@@ -34,18 +34,12 @@ def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence
     for run, tables in enumerate(all_tables):
         for place, table in enumerate(tables):
             name = f"{prefix}-table-{run}-{place}"
-            for part, one in enumerate(_parts(table)):
-                drawn.append(_picture(one, tables, topics, listed, f"{name}-{part}"))
+            time = table.period_axis
+            lines = [len(names) for axis, names in enumerate(table.groups) if axis != time]
+            whole = len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES)
+            parts = [table] if whole else [table.over(axis) for axis in range(len(table.by))]
+            drawn += [_picture(part, tables, topics, listed, f"{name}-{number}") for number, part in enumerate(parts)]
     return drawn
-
-
-def _parts(table: ReleasedTable) -> list[ReleasedTable]:
-    """The table, or the tables by each of its attributes if it cannot be drawn; none without attributes."""
-    time = table.period_axis
-    lines = [len(names) for axis, names in enumerate(table.groups) if axis != time]
-    if len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES):
-        return [table]
-    return [table.over(axis) for axis in range(len(table.by))]
 
 
 def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str) -> Picture:

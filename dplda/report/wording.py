@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dplda.base.errors import InputError
@@ -89,12 +89,9 @@ def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
     listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
     for word in wording.hidden:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]
-        if not any(_lists(model, topics, others, word) for model, topics in zip(models, listed, strict=True)):
+        words = ((_words(model, others), topics) for model, topics in zip(models, listed, strict=True))
+        left = (each for ranked, topics in words for topic in topics for each, _ in ranked[topic])
+        if not any(_concealed(each, {word.casefold()}) for each in left):
             raise InputError(
                 f"{shown(word)!r} cannot be hidden: no topic on this page lists it. Give a word as the page shows it."
             )
-
-
-def _lists(model: TopicModel, topics: Iterable[int], hidden: Sequence[str], word: str) -> bool:
-    words, alone = _words(model, hidden), {word.casefold()}
-    return any(_concealed(listed, alone) for topic in topics for listed, _ in words[topic])

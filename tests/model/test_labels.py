@@ -12,9 +12,9 @@ from handmade import make_model, with_facts
 
 from dplda.base.errors import InputError
 from dplda.model import labels
-from dplda.model import topic_model as model_files
 from dplda.model.labels import Label, LabelServer
 from dplda.model.topic_groups import merged
+from dplda.model.topic_model import load, save_facts
 
 
 class Answer:
@@ -117,8 +117,8 @@ def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):
     model.save(tmp_path / "m")
     before = (tmp_path / "m" / "topics.npz").read_bytes()
     named = labels.labelled(model, {(1,): Label("Second", "A sentence.")})
-    model_files.save_facts(named, tmp_path / "m")
-    loaded = model_files.load(tmp_path / "m")
+    save_facts(named, tmp_path / "m")
+    loaded = load(tmp_path / "m")
     assert (loaded.topic_names, loaded.topic_sentences) == ({1: "Second"}, {1: "A sentence."})
     assert (tmp_path / "m" / "topics.npz").read_bytes() == before
     again = labels.labelled(loaded, {(0,): Label("First")})
@@ -147,7 +147,7 @@ def test_groups_of_topics_keep_their_names_until_topics_are_merged(tmp_path):
     model = make_model()
     named = labels.labelled(model, labels.distinctive(model, [(0, 1)]) | {(0, 2): Label("Both", "A sentence.")})
     named.save(tmp_path / "m")
-    found = labels.group_labels(model_files.load(tmp_path / "m"))
+    found = labels.group_labels(load(tmp_path / "m"))
     assert found[0, 2] == Label("Both", "A sentence.")
     assert found[0, 1].name
     assert labels.group_labels(merged(named, [(0, 1)])) == {}

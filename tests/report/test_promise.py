@@ -15,8 +15,7 @@ from dplda.budget.events import Event, merged
 from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
-from dplda.report import AllRuns
-from dplda.report import promise as attack_bounds
+from dplda.report import AllRuns, promise
 from dplda.report.facts import TITLES
 from dplda.report.page import _render
 from dplda.report.pictures import percent
@@ -53,12 +52,12 @@ def promised(page: Page) -> str:
 def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of_them() -> None:
     model = run_model()
     first = promised(Page(_render([model], None, of_all(3))))
-    success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
+    success = percent(promise.success_under_filter(8.0, 1e-5), upwards=True)
     assert f"guesses from everything that the 3 recorded runs released is right at most {success}" in first
     assert "This holds for the 3 runs recorded under the name toys together, not only for the run on this page" in first
     assert "epsilon = 8 and delta = 1e-05" in first
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in first
-    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
+    assert percent(promise.success_at_most(model.privacy), upwards=True) not in first, "one number"
     assert not set("εδμ") & set(first)
 
 
@@ -69,7 +68,7 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
         reached = Guarantee(epsilon=epsilon, delta=delta, basis=basis, listed=(4.0, 8.0), level_delta=1e-5)
         pages.append(promised(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
     assert pages[0] == pages[1]
-    assert percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
+    assert percent(promise.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
     assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first of them" in pages[0]
 
 
@@ -90,14 +89,14 @@ def test_the_only_run_on_record_is_promised_as_such() -> None:
         "It is the only run recorded under the name toys. Runs on the same documents under other names are not" in first
     )
     assert "ledger" not in first
-    total = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
+    total = percent(promise.success_under_filter(8.0, 1e-5), upwards=True)
     assert f"With all further runs that the total of epsilon 8 allows, it is at most {total}." in first
 
 
 def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
     model = run_model()
     first = promised(Page(_render([model])))
-    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) in first
+    assert percent(promise.success_at_most(model.privacy), upwards=True) in first
     assert "This is the promise of this run alone" in first
     assert "No ledger knew the run when this page was made" in first
     assert "only run" not in first
@@ -247,15 +246,15 @@ def test_groups_are_protected_less_as_brute_force_finds() -> None:
         for _ in range(units):  # the most that the next neighbour may detect
             detected = np.minimum(ndtr(ndtri(detected) + mu) + failures, 1.0)
         right = ((detected - x) / 2 + 0.5).max()
-        bound = attack_bounds.success_for_several(units, mu, failures)
+        bound = promise.success_for_several(units, mu, failures)
         assert right <= bound < right + 5e-3
 
 
 def test_draws_that_tell_more_than_epsilon_are_as_rare_as_said() -> None:
     mu, epsilon = 1.0, 2.0
     loss = mu * np.random.default_rng(0).normal(mu, 1.0, 400_000) - mu**2 / 2  # of the release with the unit
-    assert (loss > epsilon).mean() == pytest.approx(attack_bounds.surer_at_most(epsilon, mu, 0.0), rel=0.03)
-    assert attack_bounds.surer_at_most(epsilon, 0.0, 1e-9) == 1e-9
+    assert (loss > epsilon).mean() == pytest.approx(promise.surer_at_most(epsilon, mu, 0.0), rel=0.03)
+    assert promise.surer_at_most(epsilon, 0.0, 1e-9) == 1e-9
 
 
 def test_a_page_tells_auditors_each_fact_and_what_several_documents_of_one_person_mean() -> None:
@@ -263,8 +262,8 @@ def test_a_page_tells_auditors_each_fact_and_what_several_documents_of_one_perso
     page = Page(_render([model])).text
     for title in TITLES.values():
         assert title in page
-    mu, failures = attack_bounds.noise(model.privacy)
-    assert f"{percent(attack_bounds.success_for_several(6, mu, failures), upwards=True)} of the time for 6 doc" in page
+    mu, failures = promise.noise(model.privacy)
+    assert f"{percent(promise.success_for_several(6, mu, failures), upwards=True)} of the time for 6 doc" in page
     assert "for 6 documents" not in Page(_render([run_model(unit="customer")])).text
     assert "People whom others mention" in page
     assert "What auditors ask" not in Page(_render([run_model(**UNSOUND)])).text

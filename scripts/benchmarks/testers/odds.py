@@ -23,13 +23,13 @@ from dplda.budget.accountant import FAILURE_SHARE, calibrate, run_epsilon
 from dplda.budget.events import PrivacyStatement, merged
 from dplda.learning.placements.registry import PRIVATE, find
 from dplda.learning.settings import FitSettings, ModelSettings
-from dplda.report import promise as attack_bounds
+from dplda.report import promise
 
 TESTER = "risk curves"
 BUDGETS = ((0.5, 1e-6), (1.0, 1e-6), (4.0, 1e-5), (8.0, 1e-6))
 PRIORS = (0.001, 0.01, 0.1, 0.5, 0.9)
 RATES = np.geomspace(1e-6, 0.999, 40)  # of false positives
-DETECTED = np.linspace(attack_bounds._RARE, 1.0, 200)  # detection rates for which beliefs are bounded
+DETECTED = np.linspace(promise._RARE, 1.0, 200)  # detection rates for which beliefs are bounded
 SAME = 1e-9
 ON_A_GRID = 1e-4  # for loss distributions, whose losses are rounded upwards to a grid
 
@@ -76,19 +76,19 @@ def statements() -> list[PrivacyStatement]:
 
 def epsilon_curve(riskcal: Any) -> Compared:
     """`epsilon_curve`: detections at a rate of false alarms, by (epsilon, delta) alone"""
-    ours = [attack_bounds.epsilon_curve(RATES, said) for said in statements()]
+    ours = [promise.epsilon_curve(RATES, said) for said in statements()]
     return ours, [1 - riskcal.get_beta_from_adp(said.epsilon, said.delta, RATES) for said in statements()]
 
 
 def gaussian_curve(riskcal: Any) -> Compared:
     """`gaussian_curve`: the same by the noise of a run"""
-    ours = [attack_bounds.gaussian_curve(RATES, said) for said in statements()]
+    ours = [promise.gaussian_curve(RATES, said) for said in statements()]
     return ours, [_gaussian(riskcal, said) for said in statements()]
 
 
 def detected_at_most(riskcal: Any) -> Compared:
     """`detected_at_most`: the smaller of both, as the report draws it"""
-    ours = [attack_bounds.detected_at_most(RATES, said) for said in statements()]
+    ours = [promise.detected_at_most(RATES, said) for said in statements()]
     theirs = [
         np.minimum(1 - riskcal.get_beta_from_adp(said.epsilon, said.delta, RATES), _gaussian(riskcal, said))
         for said in statements()
@@ -97,7 +97,7 @@ def detected_at_most(riskcal: Any) -> Compared:
 
 
 def _gaussian(riskcal: Any, said: PrivacyStatement) -> np.ndarray:
-    mu, failures = attack_bounds.noise(said)
+    mu, failures = promise.noise(said)
     return np.minimum(1 - riskcal.get_beta_from_gdp(mu, RATES) + failures, 1.0)
 
 
@@ -110,8 +110,8 @@ def of_loss_distribution(riskcal: Any) -> Compared:
             for event in merged(said.events)
         ]
         composed = reduce(lambda total, part: total.compose(part), parts)
-        failures = attack_bounds.noise(said)[1]
-        ours.append(attack_bounds.gaussian_curve(RATES, said))
+        failures = promise.noise(said)[1]
+        ours.append(promise.gaussian_curve(RATES, said))
         theirs.append(np.minimum(1 - riskcal.get_beta_from_pld(composed, RATES) + failures, 1.0))
     return ours, theirs
 
@@ -120,9 +120,9 @@ def success_at_most(riskcal: Any) -> Compared:
     """`success_at_most`: right guesses of membership, from riskcal's advantage of an attack"""
     ours, theirs = [], []
     for said in statements():
-        mu, failures = attack_bounds.noise(said)
+        mu, failures = promise.noise(said)
         by_definition = riskcal.get_advantage_from_adp(said.epsilon, said.delta)
-        ours.append(attack_bounds.success_at_most(said))
+        ours.append(promise.success_at_most(said))
         theirs.append((1 + min(by_definition, riskcal.get_advantage_from_gdp(mu) + failures)) / 2)
     return ours, theirs
 
@@ -131,9 +131,9 @@ def success_by_bayes_risk(riskcal: Any) -> Compared:
     """`success_at_most`: from riskcal's Bayes risk at prior probability 1/2"""
     ours, theirs = [], []
     for said in statements():
-        mu, failures = attack_bounds.noise(said)
+        mu, failures = promise.noise(said)
         by_definition = (1 + riskcal.get_advantage_from_adp(said.epsilon, said.delta)) / 2
-        ours.append(attack_bounds.success_at_most(said))
+        ours.append(promise.success_at_most(said))
         theirs.append(min(by_definition, 1 - riskcal.get_bayes_risk_from_gdp(mu, 0.5) + failures / 2))
     return ours, theirs
 
@@ -144,7 +144,7 @@ def success_under_filter(riskcal: Any) -> Compared:
     for epsilon, delta in BUDGETS:
         mu, failures = 1 / get_sigma_gaussian(epsilon, (1 - FAILURE_SHARE) * delta), FAILURE_SHARE * delta
         by_definition = riskcal.get_advantage_from_adp(epsilon, delta)
-        ours.append(attack_bounds.success_under_filter(epsilon, delta))
+        ours.append(promise.success_under_filter(epsilon, delta))
         theirs.append((1 + min(by_definition, riskcal.get_advantage_from_gdp(mu) + failures)) / 2)
     return ours, theirs
 
@@ -155,7 +155,7 @@ def belief_at_most(riskcal: Any) -> Compared:
     for epsilon, delta in BUDGETS:
         false_alarms = riskcal.get_beta_from_adp(epsilon, delta, 1 - DETECTED)
         for prior in PRIORS:
-            ours.append(attack_bounds.belief_at_most(prior, epsilon, delta))
+            ours.append(promise.belief_at_most(prior, epsilon, delta))
             theirs.append((prior * DETECTED / (prior * DETECTED + (1 - prior) * false_alarms)).max())
     return ours, theirs
 
