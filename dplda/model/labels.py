@@ -72,7 +72,8 @@ def group_labels(model: TopicModel) -> Labels:
     """Return the labels that were given to groups of topics of `model`; a group is in ascending order."""
     found: dict[tuple[int, ...], Label] = {}
     for each in model.facts.group_labels or ():
-        label = _label(vars(each))  # in one line without unsafe characters, whoever wrote it
+        # In one line without unsafe characters, whoever wrote it.
+        label = _label({"name": each.name, "sentence": each.sentence})
         if label is not None:
             found[tuple(sorted(each.topics))] = label
     return found

@@ -205,7 +205,8 @@ class RunFacts:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {name: _plain(each) for name, each in vars(value).items() if each is not None}
+        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _plain(each) for name, each in found.items() if each is not None}
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
