@@ -40,7 +40,7 @@ def export(model: TopicModel, target: str, destination: str | Path) -> list[Path
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A CSV table whose text cells no spreadsheet reads as formulas (OWASP: CSV injection)."""
+    """Return a CSV table whose text cells no spreadsheet reads as formulas (OWASP: CSV injection)."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
@@ -60,7 +60,7 @@ def _guarded(cell: Any) -> Any:
 
 
 def _topics_csv(model: TopicModel) -> str:
-    """All topics as CSV text, columns ``topic, word, probability, verdict``, most probable words first."""
+    """Return all topics as CSV text, columns ``topic, word, probability, verdict``, most probable words first."""
     ranked = zip(_verdicts(model), model.top_words(len(model.vocabulary)), strict=True)
     rows = (
         (topic, word, float(f"{p:.10g}"), verdict) for topic, (verdict, pairs) in enumerate(ranked) for word, p in pairs
@@ -69,7 +69,7 @@ def _topics_csv(model: TopicModel) -> str:
 
 
 def _verdicts(model: TopicModel) -> Sequence[str]:
-    """The verdict on each topic; empty for a model without verdicts."""
+    """Return the verdict on each topic; empty for a model without verdicts."""
     return model.verdicts or [""] * len(model.topics)
 
 
@@ -90,7 +90,7 @@ def _csv(model: TopicModel, path: Path) -> list[Path]:
 
 
 def statement_json(model: TopicModel) -> str:
-    """The privacy statement as JSON text."""
+    """Return the privacy statement as JSON text."""
     return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 

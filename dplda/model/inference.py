@@ -25,7 +25,7 @@ _CHUNK = 2048  # number of documents in one task of the thread pool
 
 @compiled()
 def _digamma(x: float) -> float:
-    """The logarithmic derivative of the gamma function for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18)."""
+    """Return the logarithmic derivative of the gamma function for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18)."""
     shift = 0.0
     while x < 6.0:
         shift -= 1.0 / x
@@ -120,7 +120,7 @@ def largest_likelihood(
 def posterior_mean(
     topics: NDArray[np.float64], alpha: NDArray[np.float64], counts: sparse.csr_matrix
 ) -> NDArray[np.float64]:
-    """Mean of q(theta) for each document, ``(n_documents, n_topics)``.
+    """Return the mean of q(theta) for each document, ``(n_documents, n_topics)``.
 
     `topics` is ``(n_topics, n_words)``, `alpha` the prior ``(n_topics,)``, and `counts` ``(n_documents, n_words)``.
     Raises `InputError` if `counts` is malformed or has negative or non-finite entries. Coordinate ascent of Blei, Ng

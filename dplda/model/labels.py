@@ -47,7 +47,7 @@ Labels = Mapping[tuple[int, ...], Label]  # of topics, (3,), and of groups of to
 
 
 def labelled(model: TopicModel, labels: Labels) -> TopicModel:
-    """`model` with the `labels` of some topics and groups of topics; its other labels stay."""
+    """Return `model` with the `labels` of some topics and groups of topics; its other labels stay."""
     names, sentences = dict(model.topic_names), dict(model.topic_sentences)
     groups = dict(group_labels(model))
     for topics, label in labels.items():
@@ -69,22 +69,23 @@ def labelled(model: TopicModel, labels: Labels) -> TopicModel:
 
 
 def group_labels(model: TopicModel) -> Labels:
-    """The labels that were given to groups of topics of `model`; a group is in ascending order."""
+    """Return the labels that were given to groups of topics of `model`; a group is in ascending order."""
     found: dict[tuple[int, ...], Label] = {}
     for each in model.facts.group_labels or ():
-        label = _label(vars(each))  # in one line without unsafe characters, whoever wrote it
+        # In one line without unsafe characters, whoever wrote it.
+        label = _label({"name": each.name, "sentence": each.sentence})
         if label is not None:
             found[tuple(sorted(each.topics))] = label
     return found
 
 
 def words_of(model: TopicModel, topics: Sequence[int]) -> list[str]:
-    """The words that are sent to a label server for a topic or a group of topics, most relevant first."""
+    """Return the words that are sent to a label server for a topic or a group of topics, most relevant first."""
     return merged_words(model, topics, _ASKED_WORDS)
 
 
 def distinctive(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> dict[tuple[int, ...], Label]:
-    """Names of topics and `groups`, made of their most distinctive words.
+    """Name topics and `groups` by their most distinctive words.
 
     A word is in the name of one topic only; names of groups may repeat it.
     """
@@ -98,7 +99,7 @@ def distinctive(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> di
 
 
 def from_file(path: Path, n_topics: int) -> dict[tuple[int, ...], Label]:
-    """The labels in a YAML or JSON file that maps numbers of topics to names, or to a ``name`` and a ``sentence``.
+    """Read labels from a YAML or JSON file that maps numbers of topics to names, or to a ``name`` and ``sentence``.
 
     Numbers with commas, ``3,7``, are a group of topics. Raises `InputError` for anything else, and for numbers that are
     not below `n_topics`.
@@ -135,7 +136,7 @@ class LabelServer:
             )
 
     def label(self, words: Sequence[str]) -> Label | None:
-        """The server's label for a topic of released `words`; None if its answer contains no name.
+        """Ask the server for a label for a topic of released `words`; None if its answer contains no name.
 
         Raises `InputError` if the server cannot be reached, refuses, or does not answer in time.
         """

@@ -32,7 +32,7 @@ class CountSums:
     """The sum of the rounds' weights."""
 
     def with_round(self, counts: np.ndarray, std: np.ndarray, memory: float) -> CountSums:
-        """These sums after one more round of noisy `counts` (n_words, k) of `std` (n_words,).
+        """Return these sums after one more round of noisy `counts` (n_words, k) of `std` (n_words,).
 
         The weights of the earlier rounds are multiplied by `memory`.
         """
@@ -40,11 +40,11 @@ class CountSums:
         return CountSums(total, variance, memory * self.weight + 1)
 
     def of_topics(self, topics: Sequence[int] | NDArray[np.int64]) -> CountSums:
-        """The sums of some `topics`, in their order."""
+        """Return the sums of some `topics`, in their order."""
         return CountSums(self.total[:, topics], self.variance, self.weight)
 
     def since(self, earlier: CountSums, factor: float) -> CountSums:
-        """The sums of the rounds after `earlier` alone: these sums less `factor` times `earlier`.
+        """Return the sums of the rounds after `earlier` alone: these sums less `factor` times `earlier`.
 
         `factor` is the number by which later rounds have multiplied the weights of `earlier`.
         """
@@ -52,11 +52,11 @@ class CountSums:
         return CountSums(self.total - factor * earlier.total, variance, self.weight - factor * earlier.weight)
 
     def of_words(self, words: NDArray[np.bool_]) -> CountSums:
-        """The sums of some `words`, a mask (n_words,)."""
+        """Return the sums of some `words`, a mask (n_words,)."""
         return CountSums(self.total[words], self.variance[words], self.weight)
 
     def keeping(self, earlier: CountSums, topics: NDArray[np.int64]) -> CountSums:
-        """These sums with some `topics` taken from `earlier`, rescaled to the weight of these sums.
+        """Return these sums with some `topics` taken from `earlier`, rescaled to the weight of these sums.
 
         The variance is then the larger one of the two.
         """
@@ -110,11 +110,11 @@ class ReleasedCounts:
         object.__setattr__(self, "frequency_std", std)
 
     def of_topics(self, topics: Sequence[int]) -> ReleasedCounts:
-        """The counts of some `topics`, in their order."""
+        """Return the counts of some `topics`, in their order."""
         return ReleasedCounts(self.sums.of_topics(topics), self.frequencies, self.frequency_std)
 
     def over(self, words: Sequence[str], others: Sequence[str]) -> ReleasedCounts:
-        """These counts, which are over `words`, indexed by the words `others`.
+        """Return these counts, which are over `words`, indexed by the words `others`.
 
         Words that are not in `words` get count, frequency and variance 0.
         """
@@ -177,12 +177,12 @@ class PriorTopics:
         return len(self.topics)
 
     def over(self, words: tuple[str, ...]) -> np.ndarray:
-        """The topics over other `words`, (len(words), n_topics), all positive, each column on the simplex."""
+        """Return the topics over other `words`, (len(words), n_topics), all positive, each column on the simplex."""
         found = on_words(self.topics, self.words, words).T + _UNKNOWN
         return np.asarray(found / found.sum(axis=0))
 
     def to_json(self) -> dict[str, Any]:
-        """What a run records about its prior; `digest` is a hash of the topics and their words."""
+        """Return what a run records about its prior; `digest` is a hash of the topics and their words."""
         digest = hashlib.sha256(self.topics.tobytes())
         digest.update("\n".join(self.words).encode())
         return {

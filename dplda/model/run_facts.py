@@ -191,21 +191,22 @@ class RunFacts:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """The facts in the ``parameters`` of a `model.json`. Raises `InputError` for unknown names and wrong types."""
+        """Read the ``parameters`` of a `model.json`. Raises `InputError` for unknown names and wrong types."""
         known = {field.name for field in fields(cls)}
         if not known.issuperset(record):
             raise InputError("the parameters of the run have an unknown name.")
         return cls(**record)
 
     def to_json(self) -> dict[str, Any]:
-        """The facts that were recorded, as plain JSON."""
+        """Return the facts that were recorded, as plain JSON."""
         recorded: dict[str, Any] = _plain(self)
         return recorded
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {name: _plain(each) for name, each in vars(value).items() if each is not None}
+        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _plain(each) for name, each in found.items() if each is not None}
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
@@ -225,7 +226,7 @@ _TYPES = {record: get_type_hints(record) for record in (PriorFacts, GroupLabel, 
 
 
 def _typed(value: Any, kind: Any) -> Any:
-    """`value`, as JSON holds it, as a value of type `kind`. Raises `TypeError` if it is none."""
+    """Convert `value`, as JSON holds it, to the type `kind`. Raises `TypeError` if it is of another type."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

@@ -23,7 +23,7 @@ SAME = 0.5  # cosine from which on topics of two models are the same
 
 
 def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Hellinger distances of distributions over the same words, each in [0, 1]: sqrt(1 - sum sqrt(p q)).
+    """Return Hellinger distances of distributions over the same words, in [0, 1]: sqrt(1 - sum sqrt(p q)).
 
     `first` is (a, n_words), `second` (b, n_words) and the result (a, b).
     """
@@ -39,7 +39,7 @@ class TopicTree:
     merges: NDArray[np.float64]
 
     def groups(self, count: int | None = None) -> list[tuple[int, ...]]:
-        """The topics in `count` groups, near ones next to each other.
+        """Return the topics in `count` groups, near ones next to each other.
 
         By default there are about as many groups as the square root of the number of topics. Raises `InputError` for a
         wrong number.
@@ -59,7 +59,7 @@ class TopicTree:
 
 
 def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicTree:
-    """The hierarchy of `topics`, by default the listed ones (`TopicModel.listed_topics`).
+    """Return the hierarchy of `topics`, by default the listed ones (`TopicModel.listed_topics`).
 
     By Ward's method on Hellinger distances. Up to a constant factor, these are Euclidean distances between the square
     roots of probabilities.
@@ -71,7 +71,7 @@ def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicT
 
 
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
-    """`model` with the topics of each of `groups` merged into one, at the number of the group's first topic.
+    """Merge the topics of each of `groups` into one, which gets the number of the group's first topic.
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
     get smaller numbers, so that there are no gaps; the fact ``merged`` lists which earlier numbers each topic
@@ -115,7 +115,7 @@ def _at(places: Sequence[int], values: tuple[_T, ...] | None) -> tuple[_T, ...] 
 
 
 def merged_words(model: TopicModel, group: Sequence[int], n: int) -> list[str]:
-    """The `n` most relevant words of the topics of `group` taken together."""
+    """Return the `n` most relevant words of the topics of `group` taken together."""
     if len(group) == 1:
         return [word for word, _ in model.relevant_words(n)[group[0]]]
     together = merged(model, [group])
@@ -132,7 +132,7 @@ class SameTopic:
 
 
 def same_topics(first: TopicModel, second: TopicModel) -> list[SameTopic]:
-    """The listed topics that two models share, matched one to one so that the sum of cosines is largest.
+    """Match the listed topics of two models one to one so that the sum of cosines is largest.
 
     A pair counts if its cosine is at least `SAME`; a word that one model lacks has probability 0 there. Pairs are
     sorted by the larger prevalence of their two topics, largest first.

@@ -129,11 +129,11 @@ class TopicModel:
         return kept or list(range(len(self.topics)))
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
-        """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
+        """Return the `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
         return self._first_words(self.topics, n)
 
     def relevant_words(self, n: int = 10, weight: float = _PROBABILITY_WEIGHT) -> list[list[tuple[str, float]]]:
-        """The `n` most relevant words of each topic and their probabilities, as reports and the command line list them.
+        """Return the `n` most relevant words of each topic with their probabilities, as reports list them.
 
         Relevance (Sievert and Shirley 2014) is w log p + (1 - w) log(p / q) for the `weight` w in [0, 1]. Here p is a
         word's probability in the topic, and q its probability in the text as a whole. Words with p < q, or p = 0, are
@@ -154,7 +154,7 @@ class TopicModel:
         ]
 
     def transform(self, counts: Any) -> NDArray[np.float64]:
-        """Topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.
+        """Infer topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.
 
         `counts` is ``(n_documents, n_words)``, dense or scipy sparse, in the order of `vocabulary`. The
         result is the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
@@ -174,12 +174,12 @@ class TopicModel:
         return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
 
     def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
-        """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
+        """Tabulate topics of `corpus` by group and period, charged to its budget: see `dplda.tabulate`."""
         # It reads documents and charges a ledger, and models import neither: it is imported when it is called.
         return found("dplda.runs.tabulation", "tabulate")(self, corpus, by, **options)
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
-        """Coherence, perplexity and gain of the topics in `corpus`, charged to its budget: see `dplda.evaluate`."""
+        """Measure coherence, perplexity and gain in `corpus`, charged to its budget: see `dplda.evaluate`."""
         return found("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:
@@ -361,7 +361,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of the file with this `content`: topics, prevalence and, if it has any, the counts (`_COUNTS`)."""
+    """Read topics, prevalence and, if there are any, counts (`_COUNTS`) from the `content` of the file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > len(content):
@@ -377,7 +377,7 @@ def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
-    """The arrays that are saved: topics, prevalence and, if the model has any, the counts (`_COUNTS`)."""
+    """Return the arrays that are saved: topics, prevalence and, if the model has any, the counts (`_COUNTS`)."""
     arrays = {"topics": model.topics, "prevalence": model.prevalence}
     if model.counts is None:
         return arrays
@@ -387,7 +387,7 @@ def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
 
 
 def _counts(found: dict[str, NDArray[Any]]) -> ReleasedCounts | None:
-    """The released counts among the arrays `found`, None without them."""
+    """Return the released counts among the arrays `found`, None without them."""
     if _COUNTS[0] not in found:
         return None
     total, variance, weight, frequencies, frequency_std = (found[name] for name in _COUNTS)
@@ -395,7 +395,7 @@ def _counts(found: dict[str, NDArray[Any]]) -> ReleasedCounts | None:
 
 
 def _statement(record: dict[str, Any]) -> PrivacyStatement:
-    """The privacy statement, with its types and ranges checked."""
+    """Return the privacy statement, with its types and ranges checked."""
     for text in (record["unit"], record["adjacency"], record.get("reason", "")):
         _expect(text, str)
     _expect(record["sound"], bool)

@@ -26,7 +26,7 @@ _DEFINITION = (
 
 
 def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> list[Picture]:
-    """Heat maps of matched topics, which show words of `topics`; none for a single run.
+    """Draw matched topics, with words of `topics`; nothing for a single run.
 
     Raises `InputError` if two runs share no word.
     """
@@ -40,7 +40,7 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
 
 
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
-    """Similarities of all topics of two runs, ordered so that matched topics are on the diagonal."""
+    """Draw each pair of matched topics of two runs, with its similarity."""
     first, second = models
     matched = _match(first, second)
     row_words, column_words = ([each.few(t) for t in range(len(each.words))] for each in topics)
@@ -81,7 +81,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
 
 
 def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
-    """Agreement of every two runs."""
+    """Draw how far every two runs agree."""
     titles = [shown(f"{i + 1} {name}") for i, name in enumerate(names)]
     cells = [
         [Cell(float(table[i, j]), f"{table[i, j]:.2f}", f"{one}, {other}") for j, other in enumerate(titles)]
@@ -105,7 +105,7 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
 def _against(
     models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics], reference: int
 ) -> Picture:
-    """Similarity of each topic of the `reference` run to its match in every other run."""
+    """Draw the similarity of each topic of the `reference` run to its match in every other run."""
     base = models[reference]
     others = [i for i in range(len(models)) if i != reference]
     matches = [_match(base, models[i]) for i in others]
@@ -169,7 +169,7 @@ class _Matched:
 
 
 def _shared_words(first: TopicModel, second: TopicModel) -> list[str]:
-    """The common words of two models, in alphabetical order. Raises `InputError` if there are none."""
+    """Return the common words of two models, in alphabetical order. Raises `InputError` if there are none."""
     shared = sorted(set(first.vocabulary) & set(second.vocabulary))
     if not shared:
         raise InputError(
@@ -180,7 +180,7 @@ def _shared_words(first: TopicModel, second: TopicModel) -> list[str]:
 
 
 def _match(first: TopicModel, second: TopicModel) -> _Matched:
-    """The one-to-one matching with the greatest total similarity, 1 - Hellinger distance (Kuhn 1955).
+    """Match topics one to one with the greatest total similarity, 1 - Hellinger distance (Kuhn 1955).
 
     A word that only one run has lowers the similarity. Raises `InputError` if no word is shared.
     """
@@ -193,7 +193,7 @@ def _match(first: TopicModel, second: TopicModel) -> _Matched:
 
 
 def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
-    """`_Matched.agreement` of every two models, (n_models, n_models): symmetric, with 1 on the diagonal."""
+    """Return `_Matched.agreement` of every two models, (n_models, n_models), with 1 on the diagonal."""
     table = np.eye(len(models))
     for i, first in enumerate(models):
         for j in range(i):
@@ -202,7 +202,7 @@ def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
 
 
 def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:
-    """A heat map of each topic's share in each of `batches`; none for fewer than two.
+    """Draw each topic's share in each of `batches`; nothing for fewer than two.
 
     `topics` are the topics of the last batch's model.
     """

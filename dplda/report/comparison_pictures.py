@@ -75,24 +75,24 @@ class Method:
 
 
 def methods(comparison: Comparison) -> list[Method]:
-    """All methods of the grid in its order; proven ones first, the one without noise last."""
+    """Return all methods of the grid in its order; proven ones first, the one without noise last."""
     tried = dict.fromkeys(Method(o.cell.placement, o.cell.calibration) for o in comparison.outcomes)
     return sorted(tried, key=lambda method: (method.placement == NO_NOISE, not method.proven))
 
 
 def measures(comparison: Comparison) -> list[Measure]:
-    """The measures for which at least one outcome has a value."""
+    """Return the measures for which at least one outcome has a value."""
     return [m for m in _MEASURES if any(_value(outcome, m.field) is not None for outcome in comparison.outcomes)]
 
 
 def introduction(comparison: Comparison) -> str:
-    """The first paragraph on a comparison."""
+    """Return the first paragraph on a comparison."""
     once = "" if _repeated(comparison) else " Each combination ran once, so that small differences may be chance."
     return _INTRODUCTIONS[comparison.kind] + once
 
 
 def pictures(comparison: Comparison) -> list[Picture]:
-    """All pictures that the outcomes allow."""
+    """Draw all pictures that the outcomes allow."""
     drawn = [
         *(_utility(comparison, measure) for measure in measures(comparison)),
         _bound(comparison),
@@ -102,7 +102,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
 
 
 def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
-    """For each measure, a table of the best placement at each epsilon."""
+    """Tabulate for each measure the best placement at each epsilon."""
     several = _repeated(comparison)
     tables = []
     for measure in measures(comparison):
@@ -125,7 +125,7 @@ def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
 
 
 def outcomes(comparison: Comparison) -> Table:
-    """A table of all runs and their outcomes."""
+    """Tabulate all runs and their outcomes."""
     rows = [
         (
             shown(o.run) or "–",
@@ -143,7 +143,7 @@ def outcomes(comparison: Comparison) -> Table:
 
 
 def _utility(comparison: Comparison, measure: Measure) -> Picture:
-    """`measure` against epsilon for every method: means over the repeats, with bars for their range."""
+    """Draw `measure` against epsilon for every method: means over the repeats, with bars for their range."""
     styled = [(method, _points(comparison, method, measure.field)) for method in methods(comparison)]
     epsilons = sorted({p.epsilon for method, ps in styled if method.placement != NO_NOISE for p in ps})
     looks, several = _Looks(comparison), _repeated(comparison)
@@ -190,7 +190,7 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
 
 
 def _bound(comparison: Comparison) -> Picture | None:
-    """The bound of `error_bounds` on a topic's error, and the measured error; None if no method has both."""
+    """Draw the paper's bound on a topic's error beside the measured error; None if no method has both."""
     both = [
         (method, _points(comparison, method, "error"), _points(comparison, method, "bound"))
         for method in methods(comparison)
@@ -234,7 +234,7 @@ def _bound(comparison: Comparison) -> Picture | None:
 
 
 def _seconds(comparison: Comparison) -> Picture | None:
-    """Mean time of each stage for every method; None if no time is recorded or may be shown."""
+    """Draw the mean time of each stage for every method; None if no time is recorded or may be shown."""
     timed = _stage_seconds(comparison)
     if not timed:
         return None
@@ -337,7 +337,7 @@ class _Best:
 
 
 def _points(comparison: Comparison, method: Method, field: str) -> list[_Point]:
-    """Points of `field` for `method`, by ascending epsilon; epsilons without a finite value are left out."""
+    """Return points of `field` for `method`, by ascending epsilon, without epsilons that have no finite value."""
     outcomes = _of(comparison, method)
     points = []
     for epsilon in sorted({outcome.cell.epsilon for outcome in outcomes}):
@@ -350,7 +350,7 @@ def _points(comparison: Comparison, method: Method, field: str) -> list[_Point]:
 
 
 def _best(comparison: Comparison, measure: Measure) -> list[_Best]:
-    """The best proven method at each epsilon at which some proven method has a value."""
+    """Find the best proven method at each epsilon at which some proven method has a value."""
     noisy = [method for method in methods(comparison) if method.placement != NO_NOISE]
     table = [(method, point) for method in noisy for point in _points(comparison, method, measure.field)]
     sign = 1 if measure.least_is_best else -1
@@ -377,7 +377,7 @@ def _best(comparison: Comparison, measure: Measure) -> list[_Best]:
 
 
 def _stage_seconds(comparison: Comparison) -> dict[Method, dict[str, float]]:
-    """Mean seconds of each stage over the successful runs of each method.
+    """Return the mean seconds of each stage over the successful runs of each method.
 
     Empty for a private corpus: how long a stage takes depends on private data (docs/privacy.md, rule 4).
     """
@@ -400,6 +400,6 @@ def _of(comparison: Comparison, method: Method) -> list[Outcome]:
 
 
 def _value(outcome: Outcome, field: str) -> float | None:
-    """The outcome's `field` if it is a finite number, else None."""
+    """Return the outcome's `field` if it is a finite number, else None."""
     value = getattr(outcome, field)
     return float(value) if value is not None and math.isfinite(value) else None

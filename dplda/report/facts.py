@@ -235,7 +235,7 @@ class Facts:
 
 
 def _run_in_words(record: Mapping[str, Any]) -> str:
-    """A run as the ledger shares it, such as ``run notes-abc: topics, epsilon 2, delta 1e-06, done.``."""
+    """Describe a run as the ledger shares it: ``Run notes-abc: topics, epsilon 2, delta 1e-06, done.``"""
     parameters = record["parameters"]
     by = " and by ".join(filter(None, parameters.get("by") or ()))
     kinds = {"table": f"tables by {by}" if by else "shares of topics", "evaluation": "an evaluation of topics"}

@@ -14,13 +14,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from dplda.base.config import NO_NOISE, SOUND
 from dplda.base.errors import InputError
 from dplda.base.software import described, recorded
 from dplda.budget.comparisons import Comparison
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
-from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
@@ -85,7 +85,7 @@ def _render(
     batches: Mapping[str, TopicModel] | None = None,
     tables: Sequence[Tables] = (),
 ) -> str:
-    """The page as text; parameters and errors are as in `write_report`."""
+    """Return the page as text; parameters and errors are as in `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
     environment = Environment(
         loader=PackageLoader("dplda.report"),
@@ -119,7 +119,7 @@ def _render(
 
 
 def _verdict(privacy: PrivacyStatement) -> str:
-    """The warning label of a run without a proven guarantee; empty for a sound run."""
+    """Return the warning label of a run without a proven guarantee; empty for a sound run."""
     if privacy.sound:
         return ""
     return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN
@@ -133,7 +133,7 @@ def _run_section(
     prefix: str,
     all_tables: Sequence[Tables],
 ) -> dict[str, Any]:
-    """The template's variables for one run."""
+    """Return the template's variables for one run."""
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
     run, language = model.facts.run or "", model.facts.language or ""
     tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
@@ -180,7 +180,6 @@ def _run_section(
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
-    """A table of the runs."""
     columns = ("run", "dataset", "placement", "epsilon", "delta", "unit", "adjacency", "private", "topics", "supported")
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
@@ -204,7 +203,7 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
 
 
 def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
-    """The template's variables for what is promised of the sound runs on each dataset."""
+    """Return the template's variables for what is promised of the sound runs on each dataset."""
     groups: dict[tuple[str, str, str], list[PrivacyStatement]] = {}
     for model in models:
         privacy = model.privacy
@@ -235,7 +234,6 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
 
 
 def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
-    """The template's variables for a comparison."""
     if comparison is None:
         return None
     return {
@@ -252,7 +250,7 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
 
 
 def _cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray] | None) -> list[dict[str, Any]]:
-    """The words of each topic shown, with bars for their probability in it and in the whole text.
+    """List the words of each topic, with bars for their probability in it and in the whole text.
 
     Each card has a scale of its own: one topic with a very frequent word would make all other bars tiny.
     """
@@ -293,7 +291,7 @@ def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Ta
 
 
 def _edges(facts: RunFacts) -> Table | None:
-    """The noise on each edge of the graph of DeCarolis et al. 2020, for a run with the published calibration."""
+    """Tabulate the noise on each edge of the graph of DeCarolis et al. 2020, for the published calibration."""
     edges = facts.published
     if not edges:
         return None
@@ -326,7 +324,7 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
 
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:
-    """The title of the page, `given` or made of the datasets' names, behind a warning label if one is due."""
+    """Return the title, `given` or made of the datasets' names, behind a warning label if one is due."""
     verdicts = {_verdict(model.privacy) for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
@@ -343,7 +341,7 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: s
 
 
 def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None) -> list[tuple[str, str]]:
-    """The warnings at the top of the page: each warning label with its reason, and the runs to which it applies."""
+    """Return the warnings at the top of the page: a label, and its reason with the runs to which it applies."""
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):

@@ -102,7 +102,7 @@ class Bars:
     kind = "bars"
 
     def place(self, value: float) -> str:
-        """`value` as a share of the scale, for CSS."""
+        """Return `value` as a share of the scale, for CSS."""
         ends = (
             [self.longest]
             if self.longest is not None
@@ -188,7 +188,7 @@ class Chart:
     kind = "chart"
 
     def svg(self, name: str) -> Markup:
-        """The chart in both widths, as elements of an HTML page; `name` is unique on it."""
+        """Return the chart in both widths, as elements of an HTML page; `name` is unique on it."""
         return Markup("").join(
             Markup('<div class="{}">{}</div>').format(
                 size, Markup(_inline(self._rendered(f"{name}-{size}", width, height, transparent=True), width))
@@ -200,7 +200,7 @@ class Chart:
         )
 
     def file(self, name: str) -> str:
-        """The wide chart as the text of an SVG file of its own, on white.
+        """Return the wide chart as the text of an SVG file of its own, on white.
 
         The same chart with the same `name` gives the same text, byte for byte.
         """
@@ -232,7 +232,7 @@ class Chart:
 
 
 def _inline(svg: str, width: int) -> str:
-    """matplotlib's SVG file as an element of a page, at most `width` wide, in the page's font and colours."""
+    """Turn matplotlib's SVG file into an element of a page, at most `width` wide, in its font and colours."""
     ElementTree.register_namespace("", _SPACE[""])
     root = ElementTree.fromstring(svg)
     for part, extra in ((".", "metadata"), ("defs", "style")):
@@ -284,12 +284,12 @@ class Picture:
 
 
 def shown(text: object) -> str:
-    """`text` with control, direction and surrogate characters replaced."""
+    """Replace control, direction and surrogate characters of `text`."""
     return replace_unsafe(str(text))
 
 
 def shortened(text: object, longest: int = _LONGEST) -> str:
-    """`text` as `shown`, cut to `longest` characters: behind a word, or inside one that takes most of the room."""
+    """Cut `text`, as `shown`, to `longest` characters: behind a word, or inside one that takes most of the room."""
     plain = shown(text)
     if len(plain) <= longest:
         return plain
@@ -303,16 +303,16 @@ def shortened(text: object, longest: int = _LONGEST) -> str:
 
 
 def percent(value: float, *, upwards: bool = False) -> str:
-    """`value` as a percentage with one decimal; round bounds `upwards`, so that the text is a valid bound."""
+    """Format a percentage with one decimal; round bounds `upwards`, so that the text is a valid bound."""
     scaled = math.ceil(value * 1000 - 1e-9) / 10 if upwards else value * 100
     return f"{scaled:.1f}%"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """A share with its interval, such as ``3.5% (3.1% to 4.0%)``."""
+    """Format a share with its interval, such as ``3.5% (3.1% to 4.0%)``."""
     return f"{percent(value)} ({percent(low)} to {percent(high)})"
 
 
 def number(value: float | None) -> str:
-    """`value` with four significant digits, or a dash for None."""
+    """Format `value` with four significant digits; None is a dash."""
     return "–" if value is None else f"{value:.4g}"

@@ -58,7 +58,7 @@ class StageShare:
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
-    """Upper bound on an attacker's belief that a unit is in the data, after evidence from the release.
+    """Bound an attacker's belief that a unit is in the data, after evidence from the release.
 
     `prior` is the probability of this before the evidence, and `epsilon` is in nats. The bound is only for evidence
     with a probability t of at least `_RARE` (0.01) if the unit is present; rarer evidence might come from delta alone.
@@ -71,7 +71,7 @@ def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
 
 
 def success_at_most(statement: PrivacyStatement) -> float:
-    """Upper bound on an attacker's probability of guessing membership, with prior probability 1/2.
+    """Bound an attacker's probability of guessing membership, with prior probability 1/2.
 
     The smaller of (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015) and, with the mu and the sum
     of deltas that `noise` returns, Phi(mu / 2) (Dong, Roth and Su 2022) plus half of that sum.
@@ -82,12 +82,12 @@ def success_at_most(statement: PrivacyStatement) -> float:
 
 
 def success_under_filter(epsilon: float, delta: float) -> float:
-    """`success_at_most` for all runs together of a dataset whose grant is (epsilon, delta)."""
+    """Bound success as `success_at_most` for all runs together of a dataset whose grant is (epsilon, delta)."""
     return 1.0 if math.isinf(epsilon) else _success(epsilon, delta, *noise_under_filter(epsilon, delta))
 
 
 def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
-    """As `noise`, for all runs together of a dataset whose grant is (epsilon, delta); epsilon is finite.
+    """Return `noise` for all runs together of a dataset whose grant is (epsilon, delta), with a finite epsilon.
 
     The ledger admits runs up to a limit on the sum of their mu^2 and a limit on the sum of their deltas, which follow
     from the grant (`accountant.capacity`; docs/privacy.md, sections 4.3 and 9.5). Returns mu and the sum of deltas at
@@ -98,7 +98,7 @@ def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def success_for_several(units: int, mu: float, failures: float) -> float:
-    """`success_at_most` for a group of `units` that are all in the data or not at all.
+    """Bound success as `success_at_most` for a group of `units` that are all in the data or not at all.
 
     `mu` and `failures`, a sum of deltas, are what `noise` returns. A group of n has n mu instead of mu (Dong, Roth and
     Su 2022, Theorem 2.14). One gets from data without the group to data with it in n steps, each of which adds one
@@ -111,7 +111,7 @@ def success_for_several(units: int, mu: float, failures: float) -> float:
 
 
 def surer_at_most(epsilon: float, mu: float, failures: float) -> float:
-    """Upper bound on the probability of a release more than e^`epsilon` times as likely with a unit as without it.
+    """Bound the probability of a release more than e^`epsilon` times as likely with a unit as without it.
 
     The bound holds whether or not the unit is there, because the log likelihood ratio of a Gaussian mechanism with `mu`
     has a mean of at most mu^2 / 2, and the standard deviation mu (docs/privacy.md, section 4.1).
@@ -134,7 +134,7 @@ def noise(statement: PrivacyStatement) -> tuple[float, float]:
 
 
 def detected_at_most(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """Upper bound on the detection rate of any test at each rate of `false_alarms` (docs/privacy.md, 4.1).
+    """Bound the detection rate of any test at each rate of `false_alarms` (docs/privacy.md, 4.1).
 
     The minimum of `epsilon_curve` and `gaussian_curve`, because both bounds hold.
     """
@@ -142,7 +142,7 @@ def detected_at_most(false_alarms: NDArray[np.float64], statement: PrivacyStatem
 
 
 def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """Bound on the detection rate by (epsilon, delta) alone (Kairouz, Oh and Viswanath 2015, Theorem 2.4)."""
+    """Bound the detection rate by (epsilon, delta) alone (Kairouz, Oh and Viswanath 2015, Theorem 2.4)."""
     if math.isinf(statement.epsilon):
         return np.ones_like(false_alarms)
     grown = math.exp(min(statement.epsilon, 700.0))
@@ -152,7 +152,7 @@ def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement
 
 
 def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """Bound on the detection rate from the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
+    """Bound the detection rate by the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
 
     Dong, Roth and Su 2022, section 2.2; an event with a pure epsilon guarantee (delta 0) counts as a Gaussian mechanism
     that reveals at least as much.
@@ -174,7 +174,7 @@ def spent_together(statements: Sequence[PrivacyStatement]) -> tuple[float, float
 
 
 def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
-    """Each stage's share of mu^2, in the order of the events; empty if their sum is not finite."""
+    """Divide mu^2 among the stages, in the order of the events; empty if it is not finite."""
     total = cost(events).mu_squared
     if not 0 < total < math.inf:
         return []
@@ -265,7 +265,7 @@ class Promise:
 
 
 def for_several(mu: float, failures: float) -> dict[int, str]:
-    """Bounds on guesses about groups of units, in percent by their size."""
+    """Bound guesses about groups of units, in percent by their size."""
     return {n: percent(success_for_several(n, mu, failures), upwards=True) for n in _SEVERAL}
 
 
@@ -320,7 +320,7 @@ def of_each(statements: Sequence[PrivacyStatement]) -> Promise:
 
 
 def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
-    """The total that several runs on the same data spent; None for a single run."""
+    """Return the total that several runs on the same data spent; None for a single run."""
     if len(statements) < 2:
         return None
     epsilon, delta = spent_together(statements)
@@ -343,7 +343,7 @@ def of_total(together: AllRuns | None) -> Promise | None:
 
 
 def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Columns and rows of the table of beliefs: after this run, and after all recorded runs if they are several."""
+    """Tabulate beliefs, as columns and rows: after this run, and after all recorded runs if they are several."""
     bounds = [("this run", privacy.epsilon, privacy.delta)]
     if together is not None and of_all(together) is not None:
         bounds.append((f"all {together.runs} runs", *together.guarantee.largest_total))
@@ -356,7 +356,7 @@ def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[
 
 
 def size(model: TopicModel) -> tuple[str, str]:
-    """How many units a run is about, such as ``about 4,067 customers``, and why the number is inexact.
+    """Say how many units a run is about, such as ``about 4,067 customers``, and why the number is inexact.
 
     Both are empty if the number is not known.
     """
@@ -377,6 +377,6 @@ def size(model: TopicModel) -> tuple[str, str]:
 
 
 def rarest(privacy: PrivacyStatement) -> str:
-    """About how many units must use a word for it to be on the page, such as ``260 customers``; empty if not known."""
+    """Say about how many units must use a word for it to be on the page: ``260 customers``; empty if not known."""
     needed = units_needed(privacy)
     return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"

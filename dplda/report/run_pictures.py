@@ -45,7 +45,7 @@ _NAMED_BY = 3  # words of a group without a label, one from each of its most com
 def pictures(
     model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None = None
 ) -> list[Picture]:
-    """All pictures that the released numbers of `model` allow, labelled with the names and words in `topics`.
+    """Draw all pictures that the released numbers of `model` allow, with the names and words in `topics`.
 
     `prefix` begins the ids of the pictures. `shares` are the topics' shares by a released table, if there is one.
     """
@@ -60,7 +60,7 @@ def pictures(
 
 
 def _attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
-    """Bounds on an attack's detection rate by its false-alarm rate; None for a run without a finite guarantee."""
+    """Draw bounds on an attack's detection rate by its false-alarm rate; None without a finite guarantee."""
     if not privacy.sound or math.isinf(privacy.epsilon) or math.isinf(noise(privacy)[0]):
         return None
     rates = np.geomspace(_FALSE_ALARMS[0], 1, 81)
@@ -94,7 +94,7 @@ def _attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
 
 
 def _budget(model: TopicModel, prefix: str) -> Picture | None:
-    """Each stage's share of mu^2; None if the events have no finite sum."""
+    """Draw each stage's share of mu^2; None if the events have no finite sum."""
     stages = stage_shares(model.privacy.events)
     if not stages:
         return None
@@ -126,7 +126,7 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
-    """A picture of each listed topic's share of the words, with its interval if `shares` are known."""
+    """Draw each listed topic's share of the words, with its interval if `shares` are known."""
     listed = model.listed_topics
     values = model.prevalence if shares is None else shares.value
     bars = [
@@ -158,7 +158,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
 
 
 def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
-    """What the prevalence of a topic is a share of (docs/privacy.md, section 0), in sentences.
+    """Say what the prevalence of a topic is a share of (docs/privacy.md, section 0).
 
     With `noisy`, for a picture without intervals, they add that the order of the shares may be chance.
     """
@@ -177,7 +177,7 @@ def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
 
 
 def _signal(model: TopicModel, prefix: str) -> Picture | None:
-    """The noisy eigenvalues of the core moment over the noise level; None if the run did not release them."""
+    """Draw the noisy eigenvalues of the core moment over the noise level; None if they were not released."""
     values, level = model.facts.core_eigenvalues, model.facts.core_noise_level
     if not values or not level:
         return None
@@ -210,7 +210,7 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
 
 
 def _relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | None:
-    """The listed topics in groups of similar ones, as `dplda tree` shows them; None for fewer than three topics."""
+    """Draw the listed topics in groups of similar ones, as `dplda tree` does; None for fewer than three topics."""
     tree = topic_tree(model)
     if len(tree.topics) < 3:
         return None
@@ -256,14 +256,14 @@ def _relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture |
 
 
 def _named(model: TopicModel, topics: ShownTopics, group: Sequence[int]) -> str:
-    """The label of a group of topics, or the first words of its most common ones."""
+    """Return the label of a group of topics, or the first words of its most common ones."""
     label = group_labels(model).get(tuple(sorted(group)))
     common = sorted(group, key=lambda topic: -model.prevalence[topic])[:_NAMED_BY]
     return label.name if label is not None else ", ".join(topics.title(topic, 1) for topic in common)
 
 
 def _paths(tree: TopicTree, place: dict[int, float]) -> list[str]:
-    """SVG paths of the merges: two children, joined at their height; `place` is each topic's place from the top."""
+    """Return SVG paths of the merges: two children, joined at their height; `place` is a topic's place from the top."""
     highest = float(tree.merges[:, 2].max()) or 1.0
     at = [(100.0, place[topic]) for topic in tree.topics]
     paths = []

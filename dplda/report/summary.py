@@ -15,7 +15,7 @@ _USEFUL = 0.5  # share of clear topics from which on the topics of a run are cal
 
 
 def topics(model: TopicModel) -> str:
-    """The number of topics of `model` that are shown, and their verdicts: ``19 of 20 (15 clear, 4 weak; ...)``."""
+    """Count the topics of `model` that are shown, with their verdicts: ``19 of 20 (15 clear, 4 weak; ...)``."""
     shown_topics, total = len(model.listed_topics), len(model.topics)
     told = str(total) if shown_topics == total else f"{shown_topics} of {total}"
     counts = {name: model.verdicts.count(name) for name in VERDICTS if name in model.verdicts}
@@ -25,7 +25,7 @@ def topics(model: TopicModel) -> str:
 
 
 def text(models: Sequence[TopicModel]) -> list[str]:
-    """The datasets of `models`, each with the number of its units, and why that number is inexact."""
+    """Name the datasets of `models`, each with the number of its units, and why that number is inexact."""
     sizes = dict[str, str]()
     for model in models:
         number, inexact = size(model)
@@ -35,7 +35,7 @@ def text(models: Sequence[TopicModel]) -> list[str]:
 
 
 def verdict(models: Sequence[TopicModel]) -> list[str]:
-    """Whether the topics of `models` may be published, and whether they are of use."""
+    """Say whether the topics of `models` may be published, and whether they are of use."""
     private = [model.privacy.sound for model in models]
     public = (
         "The promise covers every number on this page that was taken from the text."
@@ -58,7 +58,7 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
 
 
 def grid(comparison: Comparison) -> str:
-    """What a comparison tried, such as ``3 placements at 2 budgets, 5 times``."""
+    """Say what a comparison tried, such as ``3 placements at 2 budgets, 5 times``."""
     cells = [outcome.cell for outcome in comparison.outcomes]
     placements = len(methods(comparison))
     budgets = len({cell.epsilon for cell in cells})
@@ -70,7 +70,7 @@ def grid(comparison: Comparison) -> str:
 
 
 def best(comparison: Comparison) -> list[str]:
-    """Which placement is best by each measure, such as ``Error of the topics: default is best at every epsilon.``."""
+    """Say which placement is best by each measure: ``Error of the topics: default is best at every epsilon.``"""
     told = []
     for measure, table in winners(comparison):
         names = list(dict.fromkeys(row[table.columns.index("best")] for row in table.rows))

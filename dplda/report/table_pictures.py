@@ -24,7 +24,7 @@ _MOST_CHANGES = 5
 
 
 def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence[int], prefix: str) -> list[Picture]:
-    """Pictures of released tables: one for each table, or one for each attribute of a table with too many groups.
+    """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others; a table without attributes
@@ -74,7 +74,7 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
 
 
 def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
-    """The largest differences that are certain, in a sentence."""
+    """Describe the largest differences that are certain."""
     certain = [change for change in table.changes() if change.topic in names]
     if not certain:
         return "No difference holds with 95 % probability."
@@ -100,7 +100,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
 
 
 def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
-    """A row for each topic, a column for each listed group."""
+    """Draw a row for each topic, a column for each listed group."""
     shares, groups = table.shares(), _drawn_rows(table)
     largest = _largest(table, names)
 
@@ -120,19 +120,19 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
 
 
 def _drawn_rows(table: ReleasedTable) -> list[int]:
-    """The rows of listed groups; all if there are none."""
+    """Return the rows of listed groups; all if there are none."""
     listed = [index for index, row in enumerate(table.rows) if OTHER not in row]
     return listed or list(range(len(table.rows)))
 
 
 def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
-    """The largest share that is drawn; 0 if no share is drawn."""
+    """Return the largest share that is drawn; 0 if no share is drawn."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
     return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
 
 
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
-    """A small picture for each topic, with the periods from left to right."""
+    """Draw a small picture for each topic, with the periods from left to right."""
     time = table.period_axis
     assert time is not None
     periods, lines = table.groups[time][:-1], dict[tuple[str, ...], list[int]]()

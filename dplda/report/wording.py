@@ -38,16 +38,16 @@ class ShownTopics:
     names: Mapping[int, str]
 
     def few(self, topic: int, n: int = 3) -> str:
-        """The first `n` words of `topic`, separated by commas."""
+        """Return the first `n` words of `topic`, separated by commas."""
         return ", ".join(word for word, _ in self.words[topic][:n])
 
     def title(self, topic: int, n: int = 3) -> str:
-        """The name of `topic`, or its first `n` words if it has no name."""
+        """Return the name of `topic`, or its first `n` words if it has no name."""
         return self.names.get(topic) or self.few(topic, n)
 
 
 def shown_topics(models: Sequence[TopicModel], wording: Wording) -> list[ShownTopics]:
-    """The topics of each of `models` under `wording`. Raises `InputError` if the wording does not fit them."""
+    """Return the topics of each of `models` under `wording`. Raises `InputError` if the wording does not fit them."""
     _check_names(models, wording)
     _check_hidden(models, wording)
     return [ShownTopics(_words(model, wording.hidden), {**model.topic_names, **wording.names}) for model in models]

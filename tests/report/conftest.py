@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from markupsafe import Markup
 
 from dplda.report.pictures import Chart
 
@@ -10,4 +11,4 @@ from dplda.report.pictures import Chart
 @pytest.fixture
 def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages with an empty picture for each chart, for tests of sentences. Most of a page's time is that of charts."""
-    monkeypatch.setattr(Chart, "_drawn", lambda chart, name, width, height: "<svg></svg>")
+    monkeypatch.setattr(Chart, "svg", lambda chart, name: Markup("<svg></svg>"))

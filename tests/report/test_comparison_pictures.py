@@ -6,7 +6,7 @@ import pytest
 from report_data import comparison, outcome
 
 from dplda.budget import Status
-from dplda.report import comparison_pictures as compared
+from dplda.report import comparison_pictures
 from dplda.report.comparison_pictures import _MEASURES, Method, _Point
 
 ERROR = _MEASURES[0]
@@ -22,35 +22,35 @@ def test_points_are_means_and_ranges_over_repeats_and_count_what_gave_no_answer(
         outcome("default", 0.5, 0, error=math.nan),
         outcome("config1", 1.0, 0, error=9.0),
     )
-    assert compared._points(data, DEFAULT, "error") == [_Point(1.0, pytest.approx(0.4), 0.2, 0.6, 2, 3)]
+    assert comparison_pictures._points(data, DEFAULT, "error") == [_Point(1.0, pytest.approx(0.4), 0.2, 0.6, 2, 3)]
 
 
 def test_only_measures_that_were_taken_are_shown() -> None:
-    assert compared.measures(comparison(outcome("default", 1.0, 0, error=0.2))) == [ERROR]
-    assert compared.measures(comparison(outcome("default", 1.0, 0, coherence=0.0))) == [COHERENCE]
-    assert compared.measures(comparison(outcome("default", 1.0, 0))) == []
+    assert comparison_pictures.measures(comparison(outcome("default", 1.0, 0, error=0.2))) == [ERROR]
+    assert comparison_pictures.measures(comparison(outcome("default", 1.0, 0, coherence=0.0))) == [COHERENCE]
+    assert comparison_pictures.measures(comparison(outcome("default", 1.0, 0))) == []
 
 
 def test_methods_that_are_proven_come_first_and_the_one_without_noise_last() -> None:
     data = comparison(
         outcome("none", 1.0, 0), outcome("config1", 1.0, 0, calibration="published"), outcome("config1", 1.0, 0)
     )
-    assert [method.label for method in compared.methods(data)] == [
+    assert [method.label for method in comparison_pictures.methods(data)] == [
         "config1",
         "config1, published",
         "no noise (not private)",
     ]
-    assert [method.proven for method in compared.methods(data)] == [True, False, False]
+    assert [method.proven for method in comparison_pictures.methods(data)] == [True, False, False]
 
 
-def grid(default: tuple[float, ...], config1: tuple[float, ...], published: float) -> list[compared._Best]:
+def grid(default: tuple[float, ...], config1: tuple[float, ...], published: float) -> list[comparison_pictures._Best]:
     data = comparison(
         *(outcome("default", 1.0, i, error=e, coherence=-e) for i, e in enumerate(default)),
         *(outcome("config1", 1.0, i, error=e, coherence=-e) for i, e in enumerate(config1)),
         outcome("config1", 1.0, 0, calibration="published", error=published, coherence=-published),
         outcome("none", 1.0, 0, error=0.001, coherence=1.0),
     )
-    rows = [compared._best(data, measure) for measure in (ERROR, COHERENCE)]
+    rows = [comparison_pictures._best(data, measure) for measure in (ERROR, COHERENCE)]
     assert [(row.winner, row.clear, row.unproven) for row in rows[0]] == [
         (row.winner, row.clear, row.unproven) for row in rows[1]
     ], "less error is as good as more coherence"
@@ -73,13 +73,13 @@ def test_a_win_is_not_clear_where_ranges_overlap_or_nothing_was_repeated() -> No
 def test_a_win_is_clear_only_against_all_others() -> None:
     levels = {"default": (0.2, 0.3), "config1": (0.8, 0.9), "config2": (0.25, 0.6)}
     outcomes = [outcome(name, 1.0, i, error=e) for name, errors in levels.items() for i, e in enumerate(errors)]
-    assert not compared._best(comparison(*outcomes), ERROR)[0].clear
-    assert compared._best(comparison(*outcomes[:4]), ERROR)[0].clear
+    assert not comparison_pictures._best(comparison(*outcomes), ERROR)[0].clear
+    assert comparison_pictures._best(comparison(*outcomes[:4]), ERROR)[0].clear
 
 
 def test_an_epsilon_without_a_proven_answer_has_no_winner() -> None:
     data = comparison(outcome("config1", 1.0, 0, calibration="published", error=0.1))
-    assert compared._best(data, ERROR) == []
+    assert comparison_pictures._best(data, ERROR) == []
 
 
 def test_seconds_are_means_of_runs_that_ended_well() -> None:
@@ -89,9 +89,9 @@ def test_seconds_are_means_of_runs_that_ended_well() -> None:
         outcome("default", 4.0, 0, seconds={"read": 99.0}, status=Status.UNSUPPORTED),
         outcome("config1", 1.0, 0),
     )
-    assert compared._stage_seconds(data) == {DEFAULT: {"read": 2.0, "core": 1.0}}
+    assert comparison_pictures._stage_seconds(data) == {DEFAULT: {"read": 2.0, "core": 1.0}}
 
 
 def test_seconds_of_a_private_corpus_are_withheld() -> None:
     data = comparison(outcome("default", 1.0, 0, seconds={"read": 1.0}), kind="private")
-    assert compared._stage_seconds(data) == {}
+    assert comparison_pictures._stage_seconds(data) == {}
