@@ -232,18 +232,17 @@ def _show(facts: Mapping[str, Any], found: Sequence[Outcome]) -> None:
     columns = ["system", "targets", "ratio"]
     for one in found[0].detections:
         columns += [f"found at {_PERCENT * one.false_alarms:g} %", "limit"]
-    table(columns, [_row(outcome) for outcome in found])
+    rows = []
+    for outcome in found:
+        cells = [outcome.system, outcome.targets, outcome.ratio]
+        for one in outcome.detections:
+            share, low, high = (f"{_PERCENT * share:.3g}" for share in (one.found, one.low, one.high))
+            cells += [f"{share} ({low} to {high})", "" if one.limit is None else f"{_PERCENT * one.limit:.3g}"]
+        rows.append(cells)
+    table(columns, rows)
     say(
         "Found: members among 100, at these rates of false alarms, with 95 % intervals; limit: the most that the "
         f"guarantee allows any attack. {facts['models']} shadow models with {facts['topics']} topics over "
         f"{facts['words']:,} words, each from a random half of {facts['documents']:,} documents; "
         f"delta {facts['delta']:g}."
     )
-
-
-def _row(outcome: Outcome) -> list[str]:
-    cells = [outcome.system, outcome.targets, outcome.ratio]
-    for one in outcome.detections:
-        share, low, high = (f"{_PERCENT * share:.3g}" for share in (one.found, one.low, one.high))
-        cells += [f"{share} ({low} to {high})", "" if one.limit is None else f"{_PERCENT * one.limit:.3g}"]
-    return cells

@@ -113,22 +113,26 @@ def audit(
             | {"violated": bool(violated), "replays": [one.to_json() for one in replays]}
         )
     else:
-        _tell(findings, settings.delta, confidence)
+        columns = (
+            "audited",
+            "runs",
+            "claimed epsilon",
+            "shown by definition",
+            "if Gaussian",
+            "of the claim",
+            "refuted",
+        )
+        table(columns, [_row(finding) for finding in findings])
+        say(
+            f"Shown: lower bounds on epsilon at delta {settings.delta:g}, which hold together with confidence "
+            f"{confidence:.0%}. Bounds below the claim prove nothing; one above it refutes it."
+        )
         _tell_replays(replays)
     if refuted:
         say(f"dplda: refuted: {', '.join(refuted)}. More was shown than is claimed.", error=True, style="bold red")
     if violated:
         say(f"dplda: violated: {', '.join(violated)}. Two replayed runs differ.", error=True, style="bold red")
     return _REFUTED if refuted or violated else 0
-
-
-def _tell(findings: list[Finding], delta: float, confidence: float) -> None:
-    columns = ("audited", "runs", "claimed epsilon", "shown by definition", "if Gaussian", "of the claim", "refuted")
-    table(columns, [_row(finding) for finding in findings])
-    say(
-        f"Shown: lower bounds on epsilon at delta {delta:g}, which hold together with confidence {confidence:.0%}. "
-        "Bounds below the claim prove nothing; one above it refutes it."
-    )
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

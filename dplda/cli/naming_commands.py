@@ -181,9 +181,19 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         model_files.refuse_existing(output)
     models = open_model(first, ledger_path), open_model(second, ledger_path)
     same = topic_groups.same_topics(*models)
-    shares = [_shares(model, ledger_path) for model in models]
+    shares: list[Sequence[Mapping[str, float | None]]] = []  # with intervals if the ledger has a table of the topics
+    for model in models:
+        alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
+        shares.append(table_shares(model, ledger_path) or alone)
     known = {pair.first for pair in same}, {pair.second for pair in same}
-    alone = [_by_share(model, {*model.listed_topics} - seen) for model, seen in zip(models, known, strict=True)]
+    unmatched = [
+        [
+            topic
+            for topic in np.argsort(-model.prevalence, kind="stable").tolist()
+            if topic in {*model.listed_topics} - seen
+        ]
+        for model, seen in zip(models, known, strict=True)
+    ]
     if output is not None:
         from dplda.report import write_report
 
@@ -201,7 +211,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
                     }
                     for p in same
                 ],
-                "only": [[{"topic": t, "share": shares[i][t]} for t in alone[i]] for i in range(2)],
+                "only": [[{"topic": t, "share": shares[i][t]} for t in unmatched[i]] for i in range(2)],
             }
         )
         return
@@ -219,9 +229,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if rows:
         table(("topic of RUN_A", "share", "the same in RUN_B", "share", "cosine"), rows)
     for which, run in ((0, "RUN_A"), (1, "RUN_B")):
-        if alone[which]:
+        if unmatched[which]:
             say("")
-            table((f"only in {run}", "share"), [(names[which][t], _share(shares[which][t])) for t in alone[which]])
+            table((f"only in {run}", "share"), [(names[which][t], _share(shares[which][t])) for t in unmatched[which]])
     say("")
     if any(share["low"] is None for part in shares for share in part):
         say(
@@ -230,16 +240,6 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         )
     if output is not None:
         say(f"Wrote {output}.")
-
-
-def _shares(model: TopicModel, ledger_path: Path | None) -> Sequence[Mapping[str, float | None]]:
-    """Return the share of each topic; with its interval if the ledger has a table of the run's topics."""
-    alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
-    return table_shares(model, ledger_path) or alone
-
-
-def _by_share(model: TopicModel, topics: set[int]) -> list[int]:
-    return [topic for topic in np.argsort(-model.prevalence, kind="stable").tolist() if topic in topics]
 
 
 def _share(share: Mapping[str, float | None]) -> str:

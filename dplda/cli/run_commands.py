@@ -176,8 +176,11 @@ def transform(
         proportions = model.transform(counts)
     private_notes(source.notes)
     if out is not None:
-        content = _csv(ids, proportions) if out.suffix == ".csv" else _npz(ids, proportions)
-        write_file(out, content, _OWNER_ONLY)
+        content = io.BytesIO(_csv(ids, proportions).encode())
+        if out.suffix == ".npz":
+            content = io.BytesIO()
+            np.savez(content, ids=np.array(ids, np.str_), proportions=proportions, not_private=np.array(True))
+        write_file(out, content.getvalue(), _OWNER_ONLY)
     if as_json:
         record = {"run": model.facts.run, "private": False, "warning": _NOT_PRIVATE}
         rows = zip(ids, proportions.tolist(), strict=True)
@@ -199,12 +202,6 @@ def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
     header = ["document", *(f"topic {k} (not private)" for k in range(proportions.shape[1]))]
     rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, proportions, strict=True))
     return csv_text(header, rows)
-
-
-def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
-    content = io.BytesIO()
-    np.savez(content, ids=np.array(ids, dtype=np.str_), proportions=proportions, not_private=np.array(True))
-    return content.getvalue()
 
 
 @click.command()

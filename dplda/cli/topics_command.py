@@ -240,16 +240,19 @@ def topic_titles(model: TopicModel, n: int) -> list[str]:
     ]
 
 
-def _chance(topic: dict[str, Any], word: str) -> object:
-    """Return the ``among_ten`` of `word` in `topic` (`topics_json`); empty if it is not known."""
-    return topic.get("among_ten", {}).get(word, "")
-
-
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
-        (t["topic"], t["prevalence"], word, probability, t["verdict"] or "", t.get("real", ""), _chance(t, word))
+        (
+            t["topic"],
+            t["prevalence"],
+            word,
+            probability,
+            t["verdict"] or "",
+            t.get("real", ""),
+            t.get("among_ten", {}).get(word, ""),
+        )
         for t in topics_json(model, top)
         for word, probability in t["words"]
     )

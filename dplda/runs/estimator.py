@@ -42,10 +42,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     documents whose budget is bounded; `ledger=False` uses no ledger.
 
     The parameters are as in `dplda.fit`, without those of words, progress and clusters; `n_components` is its
-    `n_topics`. After fitting, `components_` (n_components,
-    n_features) holds the topics, one probability distribution over words per row, with 0 for words too rare to be
-    learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the
-    `TopicModel`.
+    `n_topics`. After fitting, `components_` (n_components, n_features) holds the topics, one probability distribution
+    over words per row, with 0 for words too rare to be learned; `prevalence_` (n_components,) the share of each topic;
+    `privacy_` the `PrivacyStatement`; and `model_` the `TopicModel`.
     """
 
     def __init__(

@@ -241,7 +241,10 @@ def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequenc
     mean_noise = noise.of_mean(Stage.MEAN, median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
     true = text.flat * kind.eigenvalues(min(d - 1, inputs.most_topics + default.OVERSAMPLING))
     std, captured = _capture(noise, text, d, true)
-    core_std = _core_noise(noise, text, captured, _core_quantile(np.sqrt(true * captured), std, d, inputs.most_topics))
+    core_quantile = _core_quantile(np.sqrt(true * captured), std, d, inputs.most_topics)
+    core_mean = text.mean + captured.sum() + len(captured) * text.flat / text.length
+    core_median = core_mean * math.exp(-(SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
+    core_std = noise.of_mean(Stage.CORE, core_median, core_quantile, SIGNED)
     level = noise_level(core_std, len(captured) + 1)
     whole = text.mean + mean_noise**2
     values = np.sort([text.mean**2 / whole - coefficients(settings.model.alpha0)[0] * whole, *captured])[::-1]
@@ -324,13 +327,6 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
         math.sqrt((last**2 + d * std**2) * (last**2 + p * std**2)) / last if last > (d * p) ** 0.25 * std else level
     )
     return clip_quantile(lifted - level, level / 3)
-
-
-def _core_noise(noise: _Noise, text: _Text, captured: np.ndarray, quantile: float) -> float:
-    """Standard deviation of the noise on the diagonal of the core, whose norms are clipped at `quantile`."""
-    mean = text.mean + captured.sum() + len(captured) * text.flat / text.length
-    median = mean * math.exp(-(SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
-    return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
 
 
 def _count_supported(values: np.ndarray, std: float) -> int:

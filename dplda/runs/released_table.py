@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 from typing import Any
@@ -66,22 +66,25 @@ class Change:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
-    """Noisy sums by group, from one event: `totals` (n_rows, k) of topic proportions and `counts` (n_rows,).
-
-    `by` names the attributes. `groups` lists the groups of each attribute; the last one is ``other``. `private` says of
-    each attribute whether its groups were found privately. A row of the table is a combination of groups, one of each
-    attribute, the last attribute varying fastest. `std` is the standard deviation of the noise of `totals`; for
-    `counts` it is `std` / `COUNT_SHARE`. With `sampling`, intervals also cover the sampling error if the units are a
-    sample of a larger population; p (1 - p) / N is the upper bound of the variance of a share p among N units.
-    """
+    """Noisy sums by group, from one event. A row is a combination of groups, the last attribute varying fastest."""
 
     by: tuple[str, ...]
+    """The names of the attributes."""
     groups: tuple[tuple[str, ...], ...]
+    """The groups of each attribute; the last one is ``other``."""
     private: tuple[bool, ...]
+    """For each attribute, whether its groups were found privately."""
     totals: np.ndarray
+    """Sums of topic proportions, (n_rows, k)."""
     counts: np.ndarray
+    """Numbers of units, (n_rows,)."""
     std: float
+    """The standard deviation of the noise of `totals`; for `counts` it is `std` / `COUNT_SHARE`."""
     sampling: bool = False
+    """Whether intervals also cover the sampling error, if the units are a sample of a larger population.
+
+    p (1 - p) / N is the upper bound of the variance of a share p among N units.
+    """
 
     def __post_init__(self) -> None:
         rows = len(self.rows)
@@ -213,7 +216,14 @@ class ReleasedTable:
         before, after = np.array(pairs, int).reshape(-1, 2).T
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
         z = -ndtri((1 - level) / 2 / n_intervals)
-        rest = self._rest() if self.period_axis is None else self
+        rest = self
+        if self.period_axis is None:  # the sums of all other rows, whose noise is independent of the row's own
+            rest = replace(
+                self,
+                totals=self.totals.sum(axis=0) - self.totals,
+                counts=self.counts.sum() - self.counts,
+                std=float(self.std * np.sqrt(len(self.rows) - 1)),
+            )
         (own, low, high), (others, lowest, highest) = self._limits(z), rest._limits(z)
         value = np.nan_to_num(own[after] - others[before])
         known = (self._bounded(z)[after] & rest._bounded(z)[before])[:, None]
@@ -233,12 +243,6 @@ class ReleasedTable:
         for row, index in place.items():
             if row[axis] in following:
                 yield index, place[*row[:axis], following[row[axis]], *row[axis + 1 :]]
-
-    def _rest(self) -> ReleasedTable:
-        """Return the sums of all other rows, for each row. Their noise is independent of the row's own."""
-        totals, counts = self.totals.sum(axis=0) - self.totals, self.counts.sum() - self.counts
-        std = self.std * np.sqrt(len(self.rows) - 1)
-        return ReleasedTable(self.by, self.groups, self.private, totals, counts, float(std), self.sampling)
 
     def over(self, axis: int) -> ReleasedTable:
         """Return the table by the attribute `axis` alone: the sums over all groups of the others."""

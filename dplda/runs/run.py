@@ -150,6 +150,7 @@ class Run(Generic[Result]):
             self._reserved(ledger, made_by) as recorder,
             compiling(tuple(self.statistics), here=is_local(engine)) as wait_for_kernels,
         ):
+            # Reserved. Read:
             watch.start("read")
             by_id = None if self.corpus.id_field is None else ById(self.dataset, recorder.of_this_batch)
             store = self.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)
@@ -157,6 +158,7 @@ class Run(Generic[Result]):
                 recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
             wait_for_kernels(watch)
 
+            # Released and learned: the gate calls `charge`, which returns when the event is on disk, and then computes.
             charged = list[Event]()
 
             def charge(event: Event) -> None:
@@ -171,6 +173,7 @@ class Run(Generic[Result]):
             except UnsupportedByData as error:
                 raise UnsupportedByData(f"{error} {self._spent(charged, recorded=ledger is not False)}") from None
 
+            # Saved:
             if isinstance(result, TopicModel):
                 if folder is not None:
                     watch.start("save")

@@ -223,7 +223,13 @@ def _grouping(
     if column in public:
         return Grouping(attribute, _group_names(column, public[column]))
     first, last = dates
-    return Grouping(attribute, None if first is None or last is None else _periods(period, first, last))
+    if first is None or last is None:
+        return Grouping(attribute, None)
+    days = (last - first).days
+    if days > _MOST_DAYS:
+        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
+    period_of = PERIODS[period]
+    return Grouping(attribute, tuple(dict.fromkeys(period_of(first + timedelta(days=day)) for day in range(days + 1))))
 
 
 def _group_names(column: str, values: Sequence[object]) -> tuple[str, ...]:
@@ -250,15 +256,6 @@ def _day(name: str, value: str | date | None) -> date | None:
         return date.fromisoformat(value)
     except (ValueError, TypeError):
         raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
-
-
-def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
-    """Return the periods from `first` to `last`, in order."""
-    days = (last - first).days
-    if days > _MOST_DAYS:
-        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
-    name = PERIODS[period]
-    return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))
 
 
 @dataclass(frozen=True)
