@@ -14,13 +14,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dplda.base.config import NO_NOISE, SOUND
 from dplda.base.errors import InputError
 from dplda.base.software import described, recorded
 from dplda.budget.comparisons import Comparison
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
+from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
