@@ -53,7 +53,7 @@ class ModelSettings:
     parameters; `split` maps each edge (a place where the placement adds noise, such as ``e8``) to its share of the
     budget (positive, summing to one; None: the placement's default); `calibration` is ``"sound"`` (proven noise) or
     ``"published"`` (the noise that DeCarolis et al. 2020 print, which is not proven private); `seed_words` maps names
-    of topics to public words that guide them (docs/guided-topics.md).
+    of topics to public words that guide them (docs/little-text.md).
     """
 
     topics: int | Literal["auto"] = 20
