@@ -121,7 +121,7 @@ def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> N
     """Testers that others published, fed with dplda.
 
     Runs what is missing and appends it to the results, so it can be interrupted, then prints the table of
-    docs/testers.md. A tester that is not installed is left out, with a line that says how to install it. Takes about
+    docs/audit.md. A tester that is not installed is left out, with a line that says how to install it. Takes about
     an hour.
     """
     from benchmarks.testers.measure import measure

@@ -26,7 +26,7 @@ def installed(name):
     try:
         return peers.load(name)
     except peers.PeerMissing as error:
-        pytest.skip(f"{error} (docs/testers.md)")
+        pytest.skip(f"{error} (docs/audit.md)")
 
 
 def trial(name, canaries, runs=1, settings=EIGHT):

@@ -91,7 +91,7 @@ def test_a_level_chosen_after_looking_hides_more_than_the_deltas_of_the_two_leve
 
 
 def test_guesses_among_outputs_that_ended_at_the_first_level_are_right_more_often_than_its_average():
-    """Why numbers for all runs are those of the largest level: docs/privacy.md, 9.5, quotes these figures."""
+    """Why numbers for all runs are those of the largest level: docs/privacy-notes.md quotes these figures."""
     half = np.sqrt(capacity(4.0, 1e-6).mu_squared) / 2  # of the mean of the log likelihood ratio's normal statistic
     threshold = brentq(lambda t: norm.sf(t - half) + norm.cdf(-t - half) - 0.2, 0.0, 20.0)
     assert norm.cdf(half) == pytest.approx(0.662, abs=5e-4)

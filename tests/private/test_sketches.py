@@ -71,7 +71,7 @@ def test_a_few_documents_in_common_link_only_the_smallest_corpora(shared, own):
 
 
 def test_documents_that_were_added_to_hide_others_hide_them_only_in_great_numbers():
-    """docs/threat-model.md: 1,500 documents among 24, 100 and 1,000 times as many others, in either corpus."""
+    """docs/ledger.md: 1,500 documents among 24, 100 and 1,000 times as many others, in either corpus."""
     for times in (24, 100):
         pairs = (random_sketches(seed, 1_500, times * 1_500, times * 1_500) for seed in range(5))
         assert all(a.overlaps(b) for a, b in pairs)
