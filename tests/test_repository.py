@@ -172,7 +172,7 @@ def test_no_file_names_a_place_of_one_machine() -> None:
 def test_module_has_a_docstring_and_a_readable_size(module: Path) -> None:
     source = module.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(source)), "every module says what it is for"
-    assert source.count("\n") <= 600
+    assert source.count("\n") <= 650
 
 
 def test_citations_of_the_privacy_statement_exist() -> None:
