@@ -15,7 +15,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -26,22 +26,13 @@ from scipy.sparse import csr_array
 from dplda.text.asian_languages import is_segmented
 from dplda.text.reading_options import Tokenization
 from dplda.text.records import CountedDocuments, Defect, TextRecord
+from dplda.text.words import Tokens
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 22
 _SMALL_CHUNKS = 4  # chunks below which starting processes costs more than it saves
 _MAX_PROCESSES = 8  # more processes would wait for the one that reads and merges
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
-
-
-class Tokens(Protocol):
-    """A tokenizer. Its results depend only on the arguments."""
-
-    def pieces(self, text: str) -> list[str]:
-        """Split a document into parts that can be tokenized separately."""
-
-    def words(self, piece: str) -> Sequence[str]:
-        """The words of one piece, repeated as often as they occur."""
 
 
 class _Chunk(NamedTuple):

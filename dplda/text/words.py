@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 _MIN_LETTERS = 2
 _MAX_LETTERS = 1000  # maximum letters of a word
@@ -116,6 +116,16 @@ def whole_numbers(text: str, separators: str = ".,:") -> str:
     if b"0.0" not in text.encode("utf-8", "surrogatepass").translate(_SHAPES):  # ten times as fast as the pattern
         return text
     return re.sub(f"(?<=[0-9])[{separators}](?=[0-9])", "_", text)
+
+
+class Tokens(Protocol):
+    """A tokenizer. Its results depend only on the arguments."""
+
+    def pieces(self, text: str) -> list[str]:
+        """Split a document into parts that can be tokenized separately."""
+
+    def words(self, piece: str) -> Sequence[str]:
+        """The words of one piece, repeated as often as they occur."""
 
 
 class FastTokens:
