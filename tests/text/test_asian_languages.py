@@ -15,10 +15,10 @@ from dplda.base.errors import InputError
 from dplda.runs.corpus import read_corpus
 from dplda.text import asian_languages
 from dplda.text.asian_languages import SegmentedTokens
-from dplda.text.counting import Tokens, WordCounter
+from dplda.text.counting import WordCounter
 from dplda.text.reading_options import Tokenization
 from dplda.text.tokenizers import find_tokens
-from dplda.text.words import Token, WordRule
+from dplda.text.words import Token, Tokens, WordRule
 
 TEXTS = {
     "zh": "昨天我看了一部很好看的电影。他喜欢喝茶、读书，book 2000年!",
