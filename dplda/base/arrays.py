@@ -53,23 +53,23 @@ def computing_with(library: Any) -> Iterator[None]:
 
 
 def to_device(array: np.ndarray) -> Array:
-    """`array`, released numbers, in the library in which this run computes (see `computing_with`)."""
+    """Return `array`, released numbers, in the library in which this run computes (see `computing_with`)."""
     return _library.get().asarray(array)
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """`array` as a NumPy array, copied from its device if necessary."""
+    """Return `array` as a NumPy array, copied from its device if necessary."""
     return np.asarray(array.get() if array_api_compat.is_cupy_array(array) else array)
 
 
 def like(values: np.ndarray, array: Array) -> Array:
-    """The NumPy array `values` in the library, on the device and with the dtype of `array`."""
+    """Return the NumPy array `values` in the library, on the device and with the dtype of `array`."""
     xp = namespace(array)
     return xp.asarray(values, dtype=array.dtype, device=array_api_compat.device(array))
 
 
 def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
-    """Independent N(0, 1) draws of `shape` in the library, on the device and with the dtype of `array`.
+    """Return independent N(0, 1) draws of `shape` in the library, on the device and with the dtype of `array`.
 
     Seeded floating-point noise is for study only; private releases of documents use the curator's exact noise.
     """
@@ -77,7 +77,7 @@ def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Arr
 
 
 def floats(array: Array, name: str) -> Array:
-    """`array` in real floating point (integers become float64); `InputError` unless every entry is finite."""
+    """Return `array` in real floating point (integers become float64); `InputError` unless every entry is finite."""
     xp = namespace(array)
     if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} must hold real numbers, got {array.dtype}")
@@ -89,7 +89,7 @@ def floats(array: Array, name: str) -> Array:
 
 
 def rounding(A: Array) -> float:
-    """The tolerance for the dtype of `A`: asymmetry up to this share of the largest entry counts as rounding."""
+    """Return the tolerance for the dtype of `A`: asymmetry up to this share of the largest entry counts as rounding."""
     return max(_SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
 
 
@@ -121,7 +121,7 @@ class Gpu(Protocol):
     multiprocessors: int  # their number
 
     def kernel(self, source: str, name: str) -> _Kernel:
-        """The kernel `name` of `source`. Each source is compiled once."""
+        """Return the kernel `name` of `source`. Each source is compiled once."""
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
         """Context manager for step `index` of a loop.
@@ -133,7 +133,7 @@ class Gpu(Protocol):
         """Wait for all work on the device."""
 
     def free(self) -> int:
-        """Number of bytes that can still be allocated."""
+        """Return the number of bytes that can still be allocated."""
 
 
 class _Cuda:
@@ -166,7 +166,7 @@ class _Cuda:
 
 
 def find_gpu() -> Gpu:
-    """The GPU of this process. Raises `InputError` with the reason if there is none."""
+    """Return the GPU of this process. Raises `InputError` with the reason if there is none."""
     try:
         import cupy
     except ImportError:

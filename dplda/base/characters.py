@@ -17,12 +17,12 @@ _MAX_NAME = 200
 
 
 def remove_unsafe(text: str) -> str:
-    """`text` without control characters, surrogates and direction marks."""
+    """Return `text` without control characters, surrogates and direction marks."""
     return text.translate(_REMOVE_UNSAFE)
 
 
 def replace_unsafe(text: str) -> str:
-    """`text` with U+FFFD for each control character, surrogate and direction mark."""
+    """Return `text` with U+FFFD for each control character, surrogate and direction mark."""
     return text.translate(_REPLACE_UNSAFE)
 
 
@@ -32,12 +32,12 @@ def without_markup(text: str) -> str:
 
 
 def replace_controls(text: str) -> str:
-    """`text` with U+FFFD for each control character."""
+    """Return `text` with U+FFFD for each control character."""
     return text.translate(_REPLACE_CONTROLS)
 
 
 def visible(text: str) -> Iterator[str]:
-    """The characters of `text` that a reader sees, U+FFFD left out."""
+    """Return the characters of `text` that a reader sees, U+FFFD left out."""
     return (c for c in text if c != "\ufffd" and not unicodedata.category(c).startswith(_INVISIBLE))
 
 

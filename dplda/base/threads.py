@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 def thread_count() -> int:
-    """Number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -35,7 +35,7 @@ def chunks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def run_ranges(work: Callable[[int, int], _T], ranges: Sequence[tuple[int, int]]) -> list[_T]:
-    """The results of ``work(first, last)`` for each range, in order, from one thread per core."""
+    """Return the results of ``work(first, last)`` for each range, in order, from one thread per core."""
     if len(ranges) <= 1:
         return [work(first, last) for first, last in ranges]
     with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
@@ -66,7 +66,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The matrix libraries of NumPy and SciPy; cached, since the search takes milliseconds."""
+    """Return the matrix libraries of NumPy and SciPy; cached, since the search takes milliseconds."""
     import scipy.linalg  # noqa: F401  (loads SciPy's)
 
     return ThreadpoolController()

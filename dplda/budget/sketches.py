@@ -95,7 +95,7 @@ class Sketch:
         return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 
     def _holders(self, documents: _Codes) -> sparse.csr_array:
-        """Incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
+        """Return incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
         known = documents[~self._crowded(documents)]
         rows = self.members[_are_in(self.members[:, 0], known)]
         units, unit = np.unique(rows[:, 1], return_inverse=True)

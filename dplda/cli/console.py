@@ -31,7 +31,7 @@ _AMOUNTS = {"read": "documents", "compile kernels, once": "kernels"}  # what the
 
 
 def clean(text: object) -> str:
-    """`text` without control, direction and surrogate characters."""
+    """Return `text` without control, direction and surrogate characters."""
     return remove_unsafe(str(text))
 
 

@@ -54,7 +54,7 @@ class Attribute:
         return self.column if self.period is None else f"{self.period}({self.column})"
 
     def group(self, value: str) -> str | None:
-        """The group of a document with this `value` in the column; None if the value names no group."""
+        """Return the group of a document with this `value` in the column; None if the value names no group."""
         if self.period is None:
             return None if value == OTHER else value  # which is the name of a row
         if self.period == BOOLEAN:
@@ -70,7 +70,7 @@ class Attribute:
 
 @lru_cache(maxsize=8)
 def time_zone(name: str) -> tzinfo:
-    """The time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
+    """Return the time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
     if name == "UTC":
         return UTC
     try:

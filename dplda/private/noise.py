@@ -47,7 +47,7 @@ class Noise(Protocol):
         """Add noise to each value and keep the keys whose noisy value reaches `threshold`."""
 
     def coins(self, share: float, size: int) -> np.ndarray:
-        """`size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
+        """Return `size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
 
 
 class ExactNoise:
@@ -120,7 +120,7 @@ class SimulatedNoise:
 
 
 def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> float:
-    """The noise scale multiplier * sensitivity / sqrt(weight), times 1 + 1e-7, rounded up to a multiple of 1/64.
+    """Return the noise scale multiplier * sensitivity / sqrt(weight), times 1 + 1e-7, rounded up to a multiple of 1/64.
 
     `sensitivity` is in lattice units, and `weight` is the weight of the column that gets the noise (docs/privacy.md,
     rule 11). The factor covers the difference between discrete and continuous Gaussian noise: by T8, a scale of 10^5,
@@ -134,7 +134,7 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
 
 
 def joint_multiplier(multipliers: Sequence[float]) -> float:
-    """The multiplier sigma of one release with the privacy loss of separate releases with `multipliers` sigma_j.
+    """Return the multiplier sigma of one release with the privacy loss of separate releases with `multipliers` sigma_j.
 
     sigma^-2 = sum sigma_j^-2, rounded up; a single multiplier is returned as it is (docs/privacy.md, section 4.1).
     """
@@ -160,7 +160,7 @@ class NoisyValues:
         return self.scale * self.step
 
     def margin(self, bounds: int = 1, terms: int = 1) -> float:
-        """The margin of a one-sided bound that fails with probability at most `failure` / `bounds`.
+        """Return the margin of a one-sided bound that fails with probability at most `failure` / `bounds`.
 
         The bound is on a sum or difference of `terms` values. A discrete Gaussian is stochastically below a continuous
         one plus a step, and each value was rounded by at most half a step.
@@ -195,7 +195,7 @@ def release_values(
 
 @lru_cache(maxsize=16)
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
-    """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
+    """Return the least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 
     A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B = `BOUND`.
     The probability that one of these words is released is largest if one word has a share y of the squared norm, thus
@@ -211,7 +211,7 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
 
 def _leak(threshold: float, scale: float, most_words: int) -> float:
-    """An upper bound on the probability that a word that only one unit contains is released (T7').
+    """Return an upper bound on the probability that a word that only one unit contains is released (T7').
 
     The bound holds for every share y in [0, 1] of the unit's squared norm that one word has. A grid divides [0, 1] into
     cells [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other

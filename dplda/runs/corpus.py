@@ -329,7 +329,7 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
 
 
 def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
-    """How text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
+    """Return how text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
     language = reading.get("language") or Tokenization.language
     given: Collection[str | Path] | str | Path | None = reading.get("stopwords")
     items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
@@ -379,7 +379,7 @@ def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
 
 
 def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
-    """Counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
+    """Return the counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
 
     `counts` is ``(n_documents, n_words)``. Words that are not among `words` are left out; `unknown_tokens` counts their
     tokens. All four values are private.

@@ -132,7 +132,7 @@ def typical_words(settings: FitSettings, least: float = 0.0) -> np.ndarray:
 
 
 def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
-    """Document frequencies of the `words` most frequent words of typical text, descending, from `least` on."""
+    """Return document frequencies of the `words` most frequent words of typical text, descending, from `least` on."""
     ranks = np.arange(1, words + 1)
     shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
     return np.asarray(shares[shares >= least])
@@ -150,7 +150,7 @@ def find_least(holds: Callable[[float], bool], within: Range) -> float | None:
 
 
 def with_epsilon(settings: FitSettings, epsilon: float) -> FitSettings:
-    """`settings` with another `epsilon`."""
+    """Return `settings` with another `epsilon`."""
     return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
 
 
@@ -164,6 +164,6 @@ def scale_events(events: Sequence[Event], settings: FitSettings, epsilon: float)
 
 
 def rounded_up(value: float) -> str:
-    """`value` rounded up to two significant digits."""
+    """Return `value` rounded up to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"

@@ -130,7 +130,7 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
 def _read_triples(
     path: Path, n_header_lines: int, n_documents: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Document (from 1), word (from 0) and count of every entry with a valid document.
+    """Return the document (from 1), word (from 0) and count of every entry with a valid document.
 
     A word that is no whole number is negative, and so is such a count.
     """
@@ -182,7 +182,7 @@ def _parse_regular(block: bytes) -> _Triples | None:
 
 
 def _parse_line(line: bytes) -> tuple[float, float, float] | None:
-    """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
+    """Return one triple; None without a readable document. Word and count are NaN unless the line has three fields."""
 
     def number(field: bytes) -> float:
         try:
@@ -240,7 +240,7 @@ def _chunks(
 
 
 def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """`values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
+    """Return `values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
     with np.errstate(invalid="ignore"):
         fine = (values >= 0) & (values <= MAX_COUNT)
         if np.isdtype(values.dtype, "real floating"):
@@ -251,7 +251,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _load(path: Path) -> Any:
-    """The matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
+    """Return the matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
     with reading(path):
         try:
             with zipfile.ZipFile(path) as archive:

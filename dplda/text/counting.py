@@ -41,7 +41,7 @@ class Tokens(Protocol):
         """Split a document into parts that can be tokenized separately."""
 
     def words(self, piece: str) -> Sequence[str]:
-        """The words of one piece, repeated as often as they occur."""
+        """Return the words of one piece, repeated as often as they occur."""
 
 
 class _Chunk(NamedTuple):
@@ -52,7 +52,7 @@ class _Chunk(NamedTuple):
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
-    """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
+    """Return the tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
     from dplda.text import tokenizers  # worker processes import this module but do not need spaCy
 
     return tokenizers.find_tokens(tokenization)
@@ -64,7 +64,7 @@ def count_words(
     processes: int | None = None,
     most: int | None = None,
 ) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order, of at most `most` (default 4096) documents.
+    """Yield chunks of counted documents, in order, of at most `most` (default 4096) documents.
 
     The counts depend neither on `most` nor on the number of `processes` (None: one per core). Raises `InputError` if
     the language is not available.
@@ -132,7 +132,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
 
 
 def _chunks(records: Iterable[TextRecord | Defect], most: int) -> Iterator[_Chunk]:
-    """Chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
+    """Yield chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
     chunk, characters = _Chunk([], Counter()), 0
     for record in records:
         if isinstance(record, Defect):
@@ -227,7 +227,7 @@ class _Pieces(dict[str, int]):
         return number
 
     def matrix(self) -> csr_array:
-        """How often each word occurs in each piece, (n_pieces, n_words)."""
+        """Return how often each word occurs in each piece, (n_pieces, n_words)."""
         ones = np.ones(len(self._indices), np.int32)
         rows = (ones, np.array(self._indices), np.array(self._indptr))
         return csr_array(rows, shape=(len(self), len(self.words)))

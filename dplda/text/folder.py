@@ -85,7 +85,7 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
 
 
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
-    """The `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
+    """Return the `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
 
     `PATTERN_SEPARATOR` separates patterns. Raises `InputError` if no file is left.
     """

@@ -93,14 +93,14 @@ class Records(Protocol):
     """Reads text documents one by one."""
 
     def __call__(self, skip: int = 0) -> Iterator[TextRecord | Defect]:
-        """The documents after the first `skip`, which are skipped as fast as the format allows."""
+        """Yield the documents after the first `skip`, which are skipped as fast as the format allows."""
 
 
 class Chunks(Protocol):
     """Reads documents of counts in chunks."""
 
     def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
-        """The documents after the first `skip`, in chunks.
+        """Yield the documents after the first `skip`, in chunks.
 
         The first `skip` documents, defective ones included, must be whole chunks.
         """
@@ -131,7 +131,7 @@ Source = TextSource | CountSource
 
 
 def unit_key(value: Any) -> bytes | None:
-    """Key of the privacy unit with the name `value`, or None if `value` is not a name.
+    """Return the key of the privacy unit with the name `value`, or None if `value` is not a name.
 
     Different spellings of one value give one key, so that no unit is split in two. White space around a name is
     ignored, and composed and decomposed accents are equal. 7, 7.0, "7" and "7.0" are equal, too (pandas writes whole
@@ -144,7 +144,7 @@ def unit_key(value: Any) -> bytes | None:
 
 
 def group_value(value: Any) -> str | None:
-    """The group, such as a product or a date, that a cell with `value` names; None if it names none.
+    """Return the group, such as a product or a date, that a cell with `value` names; None if it names none.
 
     Different spellings of one value are equal, as in `unit_key`. Truth values are ``true`` and ``false``, dates are in
     ISO 8601. A value that is longer than 200 characters, or not printable, is no name.
@@ -163,7 +163,7 @@ def group_value(value: Any) -> str | None:
 
 
 def _spelling(value: Any) -> str | None:
-    """`value`, a string or number, as a string that is the same for all its spellings.
+    """Return `value`, a string or number, as a string that is the same for all its spellings.
 
     None for an empty, missing or rounded value, and for a value of another type.
     """
@@ -283,7 +283,7 @@ class Columns:
         return (*self.text, self.id, self.unit, *self.groups)
 
     def row_of(self, fields: Mapping[Any, Any]) -> Row:
-        """The row of a record, which maps names of columns to values and may lack columns."""
+        """Return the row of a record, which maps names of columns to values and may lack columns."""
         if self.text:
             return self.row([None if name is None else fields.get(name) for name in self.wanted])
         text = next((value for name in TEXT_NAMES if (value := fields.get(name)) is not None), None)
@@ -291,7 +291,7 @@ class Columns:
         return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit), groups
 
     def row(self, values: Sequence[Any]) -> Row:
-        """A row of the `values` of the columns `wanted`.
+        """Return a row of the `values` of the columns `wanted`.
 
         Several texts are joined by an empty line, which no phrase crosses. A missing text counts as empty. A record is
         defective if one of these values is not text, or if all of them are missing.
@@ -328,7 +328,7 @@ def rows_after(
 def text_source(
     files: Sequence[Path], options: ReadOptions, parts: Sequence[RowReader], total: int | None = None
 ) -> TextSource:
-    """The documents of the `parts` in order, numbered from 1 across all parts.
+    """Return the documents of the `parts` in order, numbered from 1 across all parts.
 
     The number identifies a document that has no id or unit column. It depends on how many records precede the
     document, defective ones included, and not on their content.
@@ -397,7 +397,7 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
 
 
 def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
-    """The error for a table in which no column has a usual name for the text."""
+    """Return the error for a table in which no column has a usual name for the text."""
     return InputError(
         f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
     )
@@ -430,5 +430,5 @@ def plainly_named(names: Sequence[str]) -> bool:
 
 
 def shorten(names: Sequence[str]) -> str:
-    """The first `names`, separated by commas."""
+    """Return the first `names`, separated by commas."""
     return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

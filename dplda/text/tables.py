@@ -142,7 +142,7 @@ def _type(schema: Any, name: str) -> Any:
 
 
 def _called(kind: Any) -> str:
-    """The name of a type, shortened: the fields of a struct may be many."""
+    """Return the name of a type, shortened: the fields of a struct may be many."""
     name = str(kind)
     return name if len(name) <= _LONGEST_TYPE else f"{name[:_LONGEST_TYPE]}..."
 
@@ -199,7 +199,7 @@ def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[R
 
 
 def _decoded(value: Any) -> Any:
-    """`value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
+    """Return `value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
     return decode_field(value, "utf-8") if isinstance(value, bytes) else value
 
 
@@ -309,7 +309,7 @@ def _holds_objects(column: Any) -> bool:
 
 
 def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
-    """A function that returns `texts` at its first call, and raises `InputError` at the next."""
+    """Return a function that returns `texts` at its first call, and raises `InputError` at the next."""
     unread = [texts]
 
     def read() -> Iterable[Any]:
@@ -324,7 +324,7 @@ def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
 
 
 def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
-    """The fields to read. Raises `InputError` if the first documents lack a field that the options name.
+    """Return the fields to read. Raises `InputError` if the first documents lack a field that the options name.
 
     A field that the options leave out is chosen for each record from its own names, so that no record changes how
     another is read. Messages show only names that occur in every sampled record.
@@ -352,7 +352,7 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
 
 
 def _stream(table: Any) -> tuple[Any, _Batches]:
-    """The schema of an object with an Arrow stream, and a function that reads its batches."""
+    """Return the schema of an object with an Arrow stream, and a function that reads its batches."""
     if not hasattr(table, _STREAM):
         raise InputError(
             "table must be a pandas or polars DataFrame, an Arrow table or reader, a DuckDB relation or a Hugging Face "
@@ -372,7 +372,7 @@ def _open_stream(table: Any) -> Any:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The values of a column of a record batch, or of a table, whose columns are in chunks."""
+    """Return the values of a column of a record batch, or of a table, whose columns are in chunks."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return [value for chunk in chunks for value in _values(chunk)]
 

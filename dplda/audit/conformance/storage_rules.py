@@ -351,7 +351,7 @@ def edits_of(folder: Path) -> Iterator[_Edit]:
 
 
 def _database_edits(file: Path) -> Iterator[_Edit]:
-    """Edits of a database, one by one: a table loses its rows, or a column of numbers becomes zero."""
+    """Yield edits of a database, one by one: a table loses its rows, or a column of numbers becomes zero."""
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables:

@@ -185,7 +185,7 @@ class _Hidden:
     value: Any
 
     def __sizeof__(self) -> int:
-        """Size in bytes, from which Dask decides what to move and what to write to disk."""
+        """Return the size in bytes, from which Dask decides what to move and what to write to disk."""
         from dask.sizeof import sizeof
 
         counts = self.value

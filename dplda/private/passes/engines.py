@@ -87,7 +87,7 @@ def _is_compiled(kernel: Statistic | None) -> bool:
 
 
 def _mark(kernel: Statistic | None) -> Path:
-    """An empty file in the cache folder that exists if `kernel` was compiled there."""
+    """Return an empty file in the cache folder that exists if `kernel` was compiled there."""
     return Path(str(cache_folder())) / f"{kernel.name if kernel else 'units'}.compiled"
 
 

@@ -42,7 +42,7 @@ class ExactMoments:
 def exact_moments(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
 ) -> ExactMoments:
-    """Exact means over units in the arrays of `dplda.private.store.units.UnitCounts`.
+    """Return the exact means over units in the arrays of `dplda.private.store.units.UnitCounts`.
 
     The third moment is contracted with the public `h` (n_words,), entries in [0, 1]. Takes 16 d^2 bytes, and as much
     again for each core.

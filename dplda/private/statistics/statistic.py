@@ -47,7 +47,7 @@ class Layout:
 
 @compiled()
 def _no_weights(most):
-    """An empty array, which means that all weights are 1."""
+    """Return an empty array, which means that all weights are 1."""
     return np.zeros(0)
 
 
@@ -190,7 +190,7 @@ def _load(name: str, source: str) -> Any:
 
 @cache
 def _source(name: str) -> str:
-    """A digest of the file in which the statistic `name` is defined."""
+    """Return a digest of the file in which the statistic `name` is defined."""
     file = Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))
     return digest([file], file.parent)
 
@@ -249,7 +249,7 @@ class Contribution:
 
 
 def equal_weights(width: int) -> np.ndarray:
-    """Weights of 1 for each of `width` columns."""
+    """Return weights of 1 for each of `width` columns."""
     return np.ones(width, np.int64)
 
 

@@ -49,7 +49,7 @@ class UnitSums:
         return sums[:, self._places], int(mass)
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
-        """The result for all units, from `parts`, the sums over all ranges of what `total` returned.
+        """Return the result for all units, from `parts`, the sums over all ranges of what `total` returned.
 
         Here the result is `parts` itself; `ProductSums.finish` converts `parts`.
         """
@@ -57,7 +57,7 @@ class UnitSums:
         return total, mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """The norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
+        """Return the norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
 
         Each is the norm of the unclipped contribution or, if the statistic has a `norm_bound` (see `Statistic`), its
         mean over the unit's documents, whichever is larger.
@@ -83,7 +83,7 @@ class UnitSums:
 
 
 def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
-    """`matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
+    """Return `matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
 
     A row holds its first k numbers, padded with zeros to padded(k), and then the others, padded likewise.
     """
@@ -96,7 +96,7 @@ def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A read-only view, so that numba compiles one signature; arrays received over a network are read-only."""
+    """Return a read-only view, so that numba compiles one signature; arrays received over a network are read-only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -104,7 +104,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 @cache
 def _loop_over_units(statistic: Statistic) -> Any:
-    """`_loop` compiled for one statistic; cached on disk, under its name, if it is one of this package."""
+    """Return `_loop` compiled for one statistic; cached on disk, under its name, if it is one of this package."""
     parts = {
         "_contribution": statistic.contribution,
         "_room": statistic.room,
@@ -182,7 +182,7 @@ def _loop(arrays, units, parameters, shape, n_rows, clip, sums, norms):
 
 @compiled(keep=True)
 def count_eligible(indptr, counts, unit_ptr, first, last):
-    """Number of the units first..last-1 that have an eligible document."""
+    """Return the number of the units first..last-1 that have an eligible document."""
     found = 0
     for u in range(first, last):
         found += _eligible(indptr, counts, unit_ptr, u) > 0
@@ -191,7 +191,7 @@ def count_eligible(indptr, counts, unit_ptr, first, last):
 
 @compiled()
 def length_of(counts, first, last):
-    """Number of tokens in the entries first..last-1."""
+    """Return the number of tokens in the entries first..last-1."""
     length, at = np.int64(0), np.uint64(first)
     for e in range(np.uint64(last - first)):
         length += counts[at + e]
@@ -200,7 +200,7 @@ def length_of(counts, first, last):
 
 @compiled()
 def _eligible(indptr, counts, unit_ptr, u):
-    """Number of eligible documents of unit `u`."""
+    """Return the number of eligible documents of unit `u`."""
     eligible = 0
     for n in range(unit_ptr[u], unit_ptr[u + 1]):
         if length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH:
@@ -210,7 +210,7 @@ def _eligible(indptr, counts, unit_ptr, u):
 
 @compiled()
 def _largest(indptr, unit_ptr, units, n_words):
-    """The largest number of entries of a document, and an upper bound on the number of words of a unit."""
+    """Return the largest number of entries of a document, and an upper bound on the number of words of a unit."""
     longest, most = 1, 1
     for u in units:
         most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))

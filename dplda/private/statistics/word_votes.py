@@ -17,7 +17,7 @@ from dplda.private.store.units import UnitCounts
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
-    """Public 64-bit hash of each word, uint64, from which the units' random choices are derived."""
+    """Return a public 64-bit hash of each word, uint64, from which the units' random choices are derived."""
     digests = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return np.frombuffer(digests, np.uint64)
 
@@ -46,7 +46,7 @@ def _pick(union, size, salt, hashes, most):
 
 @compiled()
 def _nth_smallest(values, n):
-    """The value that ``np.sort(values)[n]`` has; reorders `values`.
+    """Return the value that ``np.sort(values)[n]`` has; reorders `values`.
 
     This is Hoare's selection. NumPy's partition gives the same number, but numba takes ten seconds to compile it.
     """

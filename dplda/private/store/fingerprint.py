@@ -68,7 +68,7 @@ class Fingerprinter:
         self._sketch = self._sketch.with_documents(codes[small], owners)
 
     def result(self) -> Fingerprint:
-        """The fingerprint of all documents added."""
+        """Return the fingerprint of all documents added."""
         if not self._documents:
             return Fingerprint(NO_DOCUMENTS)
         code = _code(self._key, _DOMAIN, self._sums, self._documents)
@@ -118,7 +118,7 @@ def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
 
 
 def _read_stored(store: CountStore, key: bytes) -> Fingerprint | None:
-    """The fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
+    """Return the fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
     if store.path is None:
         return None
     try:
@@ -173,7 +173,7 @@ def _code(key: bytes, domain: bytes, sums: _Hashes, n: int, of: str = "") -> str
 
 
 def _key_hashes(hashes: _Hashes, secret: bytes) -> _Hashes:
-    """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
+    """Return a pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
 
     The rows themselves must not be stored: they are sums of few secret numbers, the hashes of words. Somebody who has
     the ledger, but not the key, could solve for these.
@@ -217,5 +217,5 @@ def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
 
 
 def _mix(values: _Hashes) -> _Hashes:
-    """One step of the generator SplitMix64 from each of `values`."""
+    """Return one step of the generator SplitMix64 from each of `values`."""
     return mix_bits(values + np.uint64(0x9E3779B97F4A7C15))

@@ -62,14 +62,14 @@ class UnitRange:
 
 
 def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
-    """The store's counts over its whole (private) dictionary, grouped by unit."""
+    """Return the store's counts over its whole (private) dictionary, grouped by unit."""
     return _group_by_unit(store, None, units)
 
 
 def project(
     store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange(), rows: TableRows | None = None
 ) -> UnitCounts:
-    """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
+    """Return the store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
 
     With the `rows` of a table, the result contains the row of each document.
     """
@@ -123,7 +123,7 @@ def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.nda
 def _group_by_unit(
     store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
 ) -> UnitCounts:
-    """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
+    """Return the words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
 
     Peak memory is about twice the size of the result: sparse matrices are joined and reordered without any further
     array that has a number for each entry.
@@ -151,7 +151,7 @@ def _group_by_unit(
 
 
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The order of documents (n_documents,) that makes equal `keys` adjacent, and where each unit begins."""
+    """Return the order of documents (n_documents,) that makes equal `keys` adjacent, and where each unit begins."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: a unit's documents stay in order
     keys = keys[order]
     new_unit = np.ones(len(keys), bool)

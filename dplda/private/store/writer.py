@@ -189,7 +189,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _read_origin(path: Path) -> Origin | None:
-    """The origin of a stopped import, None if `path` is missing or damaged."""
+    """Return the origin of a stopped import, None if `path` is missing or damaged."""
     try:
         entry = json.loads(path.read_bytes())
         return Origin(dict(entry["options"]), dict(entry["state"]))
@@ -422,7 +422,7 @@ def _writing(destination: Path) -> Iterator[None]:
 
 
 def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
-    """An Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
+    """Return an Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
 
     It lacks the column of new words, which is added when its shard is written.
     """
@@ -477,7 +477,7 @@ def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None =
 def merge(
     indptr: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
 ) -> tuple[_Rows, int]:
-    """CSR rows with ascending, distinct words, and the counts of repeated words added up.
+    """Return CSR rows with ascending, distinct words, and the counts of repeated words added up.
 
     `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that range becomes empty; the number of these
     rows is returned too.
