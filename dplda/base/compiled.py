@@ -30,7 +30,7 @@ _SOURCES = ("base/*.py", "private/statistics/*.py", "model/inference.py")
 
 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
+    """Compile the decorated function for the CPU; it runs without the interpreter lock.
 
     `options` are passed to ``numba.njit``. With `keep`, the code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that
     is set, else in the user's cache folder. It is compiled again in every process if the folder is not writable, or if

@@ -20,5 +20,5 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
 
 def found(module: str, name: str) -> Any:
-    """Return the public `name` of `module`, imported now."""
+    """Import `module` now, and return its public `name`."""
     return getattr(import_module(module), name)

@@ -36,7 +36,7 @@ _SHORT = 16  # digits of a digest that people read
 
 
 def digest(files: Iterable[Path], root: Path) -> str:
-    """Return SHA-256 (64 hexadecimal digits) of the names of `files` below `root`, and of their contents, in any order.
+    """Hash the names of `files` below `root`, and their contents: SHA-256, 64 hexadecimal digits; any order of files.
 
     It is the digest of the lines that ``sha256sum`` prints for the files, sorted by name.
     """
@@ -83,12 +83,12 @@ def recorded(parameters: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def described(made_by: Mapping[str, Any]) -> str:
-    """Return the version and first digits of the digest of the code, as text for people."""
+    """Return the version and the first digits of the code digest, as text for people."""
     return f"dplda {made_by.get('dplda')}, code {_short(made_by.get('code'))}"
 
 
 def differences(made_by: Mapping[str, Any], present: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Differences between the software of a run and the `present` installation: name, then, now."""
+    """List how the software of a run differs from the `present` installation: name, then, now."""
     then, now = _flat(made_by), _flat(present)
     names = dict.fromkeys((*now, *then))
     return [(name, then.get(name, "none"), now.get(name, "none")) for name in names if then.get(name) != now.get(name)]

@@ -100,7 +100,7 @@ class Curator:
         return tuple(names[index] for index in sorted(passed))
 
     def _select(self, event: Event, votes: dict[int, int], most: int) -> tuple[dict[int, int], float]:
-        """The noisy `votes` above the threshold, where a unit has at most `most`, and the scale of their noise (T7)."""
+        """Return the noisy `votes` above the threshold, at most `most` per unit, and the scale of their noise (T7)."""
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
         return self._noise.above_threshold(votes, scale, selection_threshold(scale, failure, most)), scale
@@ -239,7 +239,7 @@ class Curator:
         return float(self._add_noise(value, int(self._noise.gaussian(scale, 1)[0])))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
-        """Independent noise; a coordinate's variance is divided by its column's weight (docs/privacy.md, section 5)."""
+        """Draw independent noise; variances are divided by the columns' weights (docs/privacy.md, section 5)."""
         n_rows, width = contribution.shape
         noise = np.empty((n_rows, width), np.int64)
         for weight in np.unique(contribution.weights):

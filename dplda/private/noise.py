@@ -1,6 +1,6 @@
 """Noise: exact discrete Gaussians (OpenDP), and seeded noise for simulations (docs/privacy.md, section 5 and rule 9).
 
-With it come the scale of a release in lattice steps, noisy values with bounds, and the threshold above which a word of
+Also the scale of a release in lattice steps, noisy values with bounds, and the threshold above which a word of
 documents may be released (T7').
 """
 
@@ -31,7 +31,7 @@ enable_features("contrib")
 EXACT_SOURCE = f"OpenDP {version('opendp')}, randomness of OpenSSL and of the operating system"  # for the records
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
-_NOISE_STREAM = (1,)  # spawn key: noise is independent of all else that is drawn from the same seed, such as starts
+_NOISE_STREAM = (1,)  # spawn key: noise is independent of anything else drawn from the same seed, such as starts
 _LARGEST = 2.0**62  # values are clipped to this many lattice steps, which only brings neighbours closer together
 
 
@@ -41,13 +41,13 @@ class Noise(Protocol):
     private: bool
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """`size` independent integers (int64) from the discrete Gaussian of parameter `scale` (lattice units)."""
+        """Draw `size` independent integers (int64) from the discrete Gaussian of parameter `scale` (lattice units)."""
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         """Add noise to each value and keep the keys whose noisy value reaches `threshold`."""
 
     def coins(self, share: float, size: int) -> np.ndarray:
-        """Return `size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
+        """Draw `size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
 
 
 class ExactNoise:
@@ -152,7 +152,7 @@ class NoisyValues:
     values: np.ndarray
     step: float  # of the lattice, in the unit of `values`
     scale: float  # of the noise, in lattice steps
-    failure: float  # total probability with which bounds derived from the values may fail
+    failure: float  # total probability that bounds derived from the values fail
 
     @property
     def std(self) -> float:
@@ -213,9 +213,9 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 def _leak(threshold: float, scale: float, most_words: int) -> float:
     """Return an upper bound on the probability that a word that only one unit contains is released (T7').
 
-    The bound holds for every share y in [0, 1] of the unit's squared norm that one word has. A grid divides [0, 1] into
-    cells [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other
-    words is taken at y, since it falls with y.
+    The bound holds whatever share y in [0, 1] of the unit's squared norm one word has. A grid divides [0, 1] into cells
+    [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other words
+    is taken at y, since it falls with y.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = log_ndtr((threshold - BOUND * np.sqrt(y[1:])) / scale)

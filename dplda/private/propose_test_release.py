@@ -27,7 +27,7 @@ ROOT2 = math.sqrt(2)
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
-    """T5's bound on the change of the columns T(v_i, v_i, .), in Frobenius norm, if T changes by at most `change`.
+    """Return T5's bound on the Frobenius change of the columns T(v_i, v_i, .), if T changes by at most `change`.
 
     `gap` is at most the least eigenvalue gap of T(., ., theta), `norm` at least the operator norm of the (k, k^2)
     unfolding of T. Infinite unless `gap` exceeds `KAPPA` times `change`.

@@ -106,7 +106,7 @@ class Judge(Protocol):
         """Return the documents' fingerprint under the ledger's `key`."""
 
     def measure(self, model: TopicModel) -> _Measured:
-        """Return the quality of the topics of `model`."""
+        """Measure the quality of the topics of `model`."""
 
 
 class Documents:
@@ -230,7 +230,7 @@ class Grid:
     words: tuple[str, ...] | None = None
     """The public vocabulary, if there is one."""
     source: str = ""
-    """Where the documents are, by which the ledger finds the comparison again."""
+    """Where the documents are; the ledger finds the comparison again by it."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Other public facts about the documents."""
     judge: Judge | None = None
@@ -314,7 +314,7 @@ class Grid:
         }
 
     def key(self, ledger: Ledger) -> str:
-        """Return a hash of the corpus and parameters, but not of the cells, by which the ledger finds a comparison."""
+        """Hash the corpus and parameters, but not the cells, for the ledger to find a comparison."""
         documents = self.source if self.judge is None else self.judge.identity(ledger.key).code
         parts = {"kind": self.kind, "dataset": self.dataset, "documents": documents, "words": self.words}
         return hashlib.sha256(canonical(parts | {"parameters": self.parameters()}).encode()).hexdigest()

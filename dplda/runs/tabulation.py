@@ -56,7 +56,7 @@ def tabulate(
     sampling: bool = False,
     **options: Unpack[QueryOptions],
 ) -> Tables:
-    """Return noisy tables of topics by group under (epsilon, delta) differential privacy.
+    """Release noisy tables of topics by group under (epsilon, delta) differential privacy.
 
     A table has the number of units of `corpus` in each group, and the share of each topic in the group.
 
@@ -260,7 +260,7 @@ def _day(name: str, value: str | date | None) -> date | None:
 
 @dataclass(frozen=True)
 class Misfits:
-    """Of `n` documents, the shares by reason of those that are in no group of the attribute `name`; exact."""
+    """The shares of `n` documents, by reason, that are in no group of the attribute `name`; exact."""
 
     name: str
     n: int

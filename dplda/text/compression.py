@@ -29,7 +29,7 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"
 ARCHIVES = (".zip", ".tar", *(f".tar{ending}" for ending in COMPRESSIONS), ".tgz", ".tbz2", ".txz")
 _meter: ContextVar[Callable[[int], None]] = ContextVar("_meter", default=lambda n_bytes: None)
 _BUFFER = 1 << 17
-_UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
+_UNPACKED = 1 << 30  # a compressed file of any size may unpack to this many bytes
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 _PACKED_BYTES = 1 << 16
 _XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
@@ -43,7 +43,7 @@ _LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors that make a file as a whole unreadable into `InputError`."""
+    """Turn errors that make a whole file unreadable into `InputError`."""
     try:
         yield
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def decompress(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Return the content of `packed`, decompressed if the name of `path` ends in .gz, .bz2, .xz or .zst."""
+    """Decompress `packed` if the name of `path` ends in .gz, .bz2, .xz or .zst; return its content."""
     unpack = _UNPACKERS.get(path.suffix.lower())
     return nullcontext(packed) if unpack is None else unpack(packed)
 
@@ -240,7 +240,7 @@ def _opened(archive: Path) -> Iterator[None]:
 
 
 def _listed(archive: Path) -> Iterator[tuple[str, int]]:
-    """Yield the names of the regular files, and the sizes to which they unpack."""
+    """Yield the names of the regular files, and their unpacked sizes."""
     if _is_zip(archive):
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():
@@ -261,7 +261,7 @@ def _listed(archive: Path) -> Iterator[tuple[str, int]]:
 
 
 def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, BinaryIO], None, None]:
-    """Return the `wanted` files with a stream of each, which is to be read before the next one is requested."""
+    """Yield the `wanted` files, each with its stream, which must be read before the next one is requested."""
     with _opened(archive):
         if _is_zip(archive):
             with zipfile.ZipFile(archive) as packed:

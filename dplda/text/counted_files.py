@@ -39,7 +39,9 @@ _Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unre
 
 
 def uci_source(path: Path, options: ReadOptions) -> CountSource:
-    """A UCI bag of words: three lines (documents, words, entries), then triples; its vocabulary is a second file.
+    """Return a source of a UCI bag of words, whose vocabulary is a second file.
+
+    The file has three lines with the numbers of documents, words and entries, and then triples.
 
     Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
     """
@@ -49,13 +51,13 @@ def uci_source(path: Path, options: ReadOptions) -> CountSource:
 
 
 def mtx_source(path: Path, options: ReadOptions) -> CountSource:
-    """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
+    """Return a source of a Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
     refuse_columns(path, "a Matrix Market file", options)
     return _triples_source(path, options, find_vocabulary(path), *_mtx_header(path))
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
-    """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
+    """Return a source of a SciPy sparse matrix. Raises `InputError` for another file or vocabulary size."""
     refuse_columns(path, "a sparse matrix", options)
     vocabulary = require_vocabulary(path)
     words = read_word_list(vocabulary)

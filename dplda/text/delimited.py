@@ -36,7 +36,7 @@ _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> TextSource:
-    """The tables `files`, each with a header, as one table. Skips empty files.
+    """Return a source of the tables `files`, each with a header, as one table. Skips empty files.
 
     Fields are separated by tabs, or without `tabs` by a comma, unless the first header has no comma outside quotation
     marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records. Raises
@@ -53,7 +53,7 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool)
 def table_records(
     files: Sequence[Path], options: ReadOptions, *, tabs: bool
 ) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
-    """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
+    """Return the columns of the first of `files`, and all records with all their values. Raises `InputError`."""
     tables = _tables(files, options, tabs)
 
     def records() -> Iterator[dict[str, str | Defect] | Defect]:

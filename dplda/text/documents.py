@@ -76,12 +76,12 @@ _LIGATURES = re.compile("[\ufb00-\ufb06]")
 
 
 def is_document(file: Path) -> bool:
-    """Whether `file`, by its name, is a document from which text must be extracted."""
+    """Whether text must be extracted from `file`, by its name."""
     return file.suffix.lower() in _KINDS
 
 
 def missing_extractors(files: Collection[Path]) -> str:
-    """The missing libraries that some of `files` need, and how to install them; empty if no library is missing."""
+    """Name the missing libraries that some of `files` need, and how to install them; empty if none is missing."""
     libraries = {ending: _KINDS[ending][1] for file in files if (ending := file.suffix.lower()) in _KINDS}
     lacking = {ending: name for ending, name in sorted(libraries.items()) if name and find_spec(name) is None}
     if not lacking:
@@ -105,7 +105,7 @@ def load_libraries() -> None:
 
 
 def extract_texts(files: Iterable[Path], encoding: str | None) -> Iterator[str | Defect]:
-    """Yield the text or defect of each of `files`, in order."""
+    """Extract the text of each of `files`, in order; yields it, or a defect."""
     n_servers = min(_MAX_SERVERS, os.cpu_count() or 1)
     idle: SimpleQueue[_Server] = SimpleQueue()
     servers = [_Server() for _ in range(n_servers)]
@@ -304,7 +304,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:
-    """Return the text of `file`, whose content is `raw`. May raise any exception for content that is malformed."""
+    """Extract the text of `file`, whose content is `raw`. May raise any exception for malformed content."""
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG
     text = _KINDS[file.suffix.lower()][0](raw, encoding)

@@ -162,7 +162,7 @@ def _guess_format(path: Path) -> str:
 
 
 def default_name(paths: Path | Sequence[Path]) -> str:
-    """Name of a dataset: the file's name without endings, the folder's name, or what several files have in common."""
+    """Return the name of a dataset: the file's without endings, the folder's, or what several files have in common."""
     if not isinstance(paths, Path) and len(paths) > 1:
         return common_name(paths, [default_name(path) for path in paths])
     path = paths if isinstance(paths, Path) else paths[0]

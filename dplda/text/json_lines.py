@@ -54,7 +54,7 @@ _STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,1000}', re.DOTALL)
 
 
 def json_source(files: Sequence[Path], options: ReadOptions, *, arrays: bool) -> TextSource:
-    """A source of the documents in `files`, in order. A file holds JSON lines or, only with `arrays`, a JSON array.
+    """Return a source of the documents in `files`, in order: JSON lines or, only with `arrays`, a JSON array.
 
     The first character of a file tells which; the JSON writer put it there, whatever the records hold. Raises
     `InputError` if the first objects lack a column.

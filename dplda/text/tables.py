@@ -47,7 +47,7 @@ _Batches = Callable[[], Iterable[Any]]
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The tables `files`, in order, after a check of their schemas, which are public.
+    """Check the schemas of the tables `files`, which are public; return a source of their rows, in order.
 
     Raises `InputError` if a table lacks a column, or if its types cannot hold text and units. The type null, which
     pandas gives to a column without values, is accepted in a part if another part has values.
@@ -70,7 +70,7 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 
 
 def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
-    """The columns of the first of `files` with their types, and the number of rows of all. Raises `InputError`."""
+    """Read the columns of the first of `files` with their types, and the total number of rows. Raises `InputError`."""
     types, n_rows = dict[str, str](), 0
     for path in files:
         with _table(path) as table:
@@ -81,7 +81,7 @@ def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
 
 
 def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
-    """The first `most` rows of the first of `files`, with the values of the columns that are not nested."""
+    """Read the first `most` rows of the first of `files`, with the values of the columns that are not nested."""
     with _table(files[0]) as table:
         schema = table.schema_arrow
         names = [name for name in schema.names if not pa.types.is_nested(schema.field(schema.names.index(name)).type)]
@@ -229,7 +229,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
-    """The documents of `texts`: strings, or mappings from field names to values.
+    """Return a source of the documents in `texts`: strings, or mappings from field names to values.
 
     Raises `InputError` for what is no iterable of documents. The fields of an iterator, which can be read only once,
     are checked when its documents are read.
@@ -270,7 +270,7 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
 
 
 def table_source(table: Any, options: ReadOptions) -> TextSource:
-    """The rows of `table`, after a check of its schema, which is public.
+    """Check the schema of `table`, which is public; return a source of its rows.
 
     A table that has columns can be read again; a stream of batches, once. Raises `InputError` for another object, and
     for a column that is missing or has a type that cannot hold texts or name units.
@@ -378,7 +378,7 @@ def _cells(column: Any) -> list[Any]:
 
 
 def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
-    """The rows of a pandas DataFrame.
+    """Return a source of the rows of a pandas DataFrame.
 
     Arrow would infer the type of a column of objects from all its values, so that one value decided how others are
     read. Such columns are read cell by cell, and only the others are converted.

@@ -39,7 +39,7 @@ _FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound m
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
-_UNSEGMENTED = ("bo",)  # languages without white space between words for which there is no segmenter
+_UNSEGMENTED = ("bo",)  # languages without white space between words and without a segmenter
 _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th")  # written with vowel signs
 
 
@@ -74,7 +74,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collectio
 
 
 def word_rule(language: str, lemmas: bool, stopwords: Collection[str] = ()) -> WordRule:
-    """What counts as a word in `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
+    """Return the word rule of `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
     table: Any = {}
     if lemmas and not finds_lemmas(language):
         try:
@@ -215,13 +215,13 @@ def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
 
 
 class OrderedTokens(Tokens, Protocol):
-    """A tokenizer that also tells the order of words, and where other tokens stand between them."""
+    """A tokenizer that also knows the order of words, and where other tokens stand between them."""
 
     def split(self, text: str) -> Iterable[str]:
         """Return the parts of a text, which are read one by one."""
 
     def sequence(self, part: str) -> Sequence[str]:
-        """The words of a part in their order; an empty string stands for a stop word, a number or punctuation."""
+        """List the words of a part in order; an empty string stands for a stop word, a number or punctuation."""
 
 
 class PhraseTokens:
@@ -296,7 +296,7 @@ class ListedWords:
 
 
 def match_words(entries: Iterable[str], tokenization: Tokenization) -> ListedWords:
-    """Return which of the `entries` of a word list the tokenizer of `tokenization` can find in text.
+    """Find which `entries` of a word list the tokenizer of `tokenization` can find in text.
 
     A word can be found if the tokenizer makes exactly this word of it, in small or capital letters, or if it is the
     lemma of another word; a phrase, if its words can be found. A segmenter, which splits by the context, is given each

@@ -76,13 +76,13 @@ def spanish(count: int, *, lemmas: bool = False) -> list[str]:
 def frequent_words(
     language: str, count: int, *, lemmas: bool = False, stopwords: Collection[str] = (), tokenizer: str = ""
 ) -> list[str]:
-    """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
+    """List the `count` most frequent words of `language`: ``"en"``, ``"de"``, ``"fr"`` or ``"es"``.
 
-    They are spelled as documents are read: in lower case, without stop words and single letters. Words with digits are
-    left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set `lemmas` if the corpus is read with
-    lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Words that `tokenizer` does not find
-    are left out, too; the default is the tokenizer of `read_corpus`. Raises `InputError` if the package wordfreq is not
-    installed, or has fewer words.
+    The most frequent come first. Words are spelled as documents are read: in lower case, without stop words and single
+    letters. Words with digits are left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set
+    `lemmas` if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out.
+    Words that `tokenizer` does not find are left out, too; the default is the tokenizer of `read_corpus`. Raises
+    `InputError` if the package wordfreq is not installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
@@ -95,7 +95,7 @@ def frequent_words(
 
 
 def _words(tokenization: Tokenization) -> Iterator[str]:
-    """Yield the distinct words of the list, as the tokenizer finds them; what it splits or drops is left out.
+    """Yield the distinct words of the list, as the tokenizer finds them, without those that it splits or drops.
 
     Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
     """

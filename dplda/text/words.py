@@ -59,7 +59,7 @@ class WordRule:
         return word if is_word else ""
 
     def find_mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
-        """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
+        """Find the `runs` in `text` that are words of letters and digits, such as ``5g``, or marks if they are set."""
         found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
         return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
 
@@ -79,7 +79,7 @@ def _is_mark(character: str) -> bool:
 
 
 class Token(NamedTuple):
-    """The place of a token in its text, how it is spelled, and its lemma; None for none, empty if it does not count."""
+    """The place of a token in its text, its spelling, and its lemma: None without one, empty if it does not count."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class Token(NamedTuple):
 
 
 def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
-    """Replace the `tokens` into which one of the `runs` was split by one token.
+    """Put one token in place of the `tokens` that one of the `runs` was split into.
 
     `runs` are matches in the text, from left to right; a run that a token crosses stays as it is. This keeps words such
     as ``5g`` whole, which many tokenizers take for a number and a unit.
@@ -109,7 +109,7 @@ def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[T
 
 
 def whole_numbers(text: str, separators: str = ".,:") -> str:
-    """Return `text` with an underscore for each of the `separators` between two digits.
+    """Replace each of the `separators` between two digits in `text` by an underscore.
 
     A number such as 3.5 or 10:30 is then one run with the letters that follow it, and no word.
     """
@@ -133,7 +133,7 @@ class FastTokens:
         self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """Return pieces of `text` in lower case, cut so that every run lies inside one piece."""
+        """Cut `text`, in lower case, into pieces so that every run lies inside one piece."""
         # The periods stay, because they may be those of a name of a host.
         lower = whole_numbers(text.lower(), ",:")
         if lower.isascii() and not _may_hold_address(lower):  # splits at punctuation too: fewer distinct pieces

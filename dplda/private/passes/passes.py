@@ -74,7 +74,7 @@ class Passes(ABC):
         self._words, self._rows, self._sizes = words, rows, []
 
     def count_group_votes(self, attribute: Attribute, most: int) -> tuple[dict[str, int], int]:
-        """Return votes for each group by `attribute`, and the votes that a group of all documents would receive.
+        """Count the votes for each group by `attribute`, and those that a group of all documents would receive.
 
         A unit votes for at most `most` groups, as it votes for words in `count_votes`.
         """
@@ -91,13 +91,13 @@ class Passes(ABC):
         """Return the result of `group_votes` for each range."""
 
     def count_votes(self) -> tuple[np.ndarray, int]:
-        """Return votes for each word, (n_words,), and the votes that a word in every document would receive."""
+        """Count the votes for each word, (n_words,), and those that a word in every document would receive."""
         words = self.dictionary if self._words is None else self._words
         votes, full = self._sum_ranges(count_votes, word_hashes(words))
         return votes, full
 
     def count_units(self) -> int:
-        """The number of units of which a document has at least `MINIMUM_LENGTH` tokens among the words in use."""
+        """Count the units with a document of at least `MINIMUM_LENGTH` tokens among the words in use."""
         return int(self._sum_ranges(_count_eligible)[0])
 
     def n_units(self) -> int:
@@ -129,8 +129,7 @@ class Passes(ABC):
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
         """Return the unclipped moments m, E2 and E3(., ., h) over the words in use, for the placement ``config4``.
 
-        The public `h` (n_words,), entries in [0, 1], is the vector with which the third moment is contracted in one
-        mode.
+        The third moment is contracted in one mode with the public vector `h` (n_words,), whose entries are in [0, 1].
         """
 
     @abstractmethod
@@ -157,14 +156,14 @@ class Passes(ABC):
 def read_range(
     store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
 ) -> UnitCounts:
-    """The counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
+    """Read the counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
     return all_words(store, units) if words is None else project(store, words, units, rows)
 
 
 def group_votes(
     store: CountStore, attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    """Groups of the documents of `units`, the votes for each, and the votes that a group of all documents would get."""
+    """Return the groups of the documents of `units`, the votes for each, and those for a group of all documents."""
     names, counts = units_of_groups(store, attribute, units)
     votes, full = count_votes(counts, 1, word_hashes(names), most)
     return names, votes, full
@@ -289,7 +288,7 @@ class LocalPasses(Passes):
 
 
 def in_parts(store: CountStore) -> LocalPasses:
-    """Passes that keep no range in memory, for a run of few passes."""
+    """Make passes that keep no range in memory, for a run of few passes."""
     return LocalPasses(store, max(1, -(-store.n_bytes // RANGE_BYTES)))
 
 

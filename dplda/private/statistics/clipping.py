@@ -107,7 +107,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The least candidate clip that bounds an estimated share `quantile` of the norms, else the largest candidate.
+    """Return the least candidate clip that bounds an estimated share `quantile` of the norms, else the largest one.
 
     Post-processing of the released `noisy_bins`.
     """

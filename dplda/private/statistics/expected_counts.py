@@ -148,8 +148,7 @@ def _lengthen(alpha, before, gamma, n):
 def _exp_digammas(gamma, n, theta, before):
     """theta = exp(digamma(gamma)), zero below `LEAST`, and before = gamma.
 
-    The weight of a vanished topic would otherwise be a denormal float32 number, on which processors are many times
-    slower.
+    Otherwise the weight of a vanished topic would be a denormal float32 number, which slows processors down many times.
     """
     for z in range(np.uint64(n)):
         before[z] = gamma[z]
@@ -179,7 +178,7 @@ def document_space(words, counts, first, last, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def fit_document(words, counts, first, last, length, matrix, shape, room):
-    """Return the `posterior` of one document in `room`; returns the arrays of `document_space` without `before`."""
+    """Find the `posterior` of one document in `room`; return the arrays of `document_space` without `before`."""
     k, _, _, _, alpha = shape
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
     posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
@@ -188,7 +187,7 @@ def fit_document(words, counts, first, last, length, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def predict(theta, gamma, table, amounts, wide, k):
-    """For each entry, sum `gamma` times the word's probability over topics; returns the sum of `gamma`.
+    """Sum `gamma` times the word's probability over topics, for each entry; return the sum of `gamma`.
 
     The arguments are what `fit_document` returns. The sums are written to `amounts` from `wide` on, and `theta` is
     overwritten.

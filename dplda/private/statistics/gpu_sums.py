@@ -29,7 +29,7 @@ _SHARED = 2**15  # largest number of bytes that these rows take
 _THREADS = 256  # largest number of threads of a block
 _RESIDENT = 1024  # scratch space is allocated for blocks with this many threads per multiprocessor in all
 _ROOM_SHARE = 0.25  # largest share of the free GPU memory that scratch space takes
-_N_TRIED = 4  # vocabulary size of the corpus on which a GPU is tested
+_N_TRIED = 4  # vocabulary size of the corpus that tests a GPU
 _MAX_PLACES = 2**32 - 1  # largest number of entries of a unit's contribution
 
 
@@ -140,13 +140,13 @@ class GpuSums:
         self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
 
     def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
-        """Return the norms by which the units `chosen` (int64) are clipped, as `UnitSums.norms`; on the GPU."""
+        """Return the norms that decide the clipping of the units `chosen` (int64), as `UnitSums.norms`; on the GPU."""
         norms = self._gpu.xp.empty(len(chosen))
         self._run(units, self._gpu.xp.asarray(chosen), norms)
         return norms
 
     def result(self) -> tuple[np.ndarray, int]:
-        """Return exact integer sums of the contributions added, (n_rows, width), and of their mass coordinates."""
+        """Return the exact integer sums of the contributions added, (n_rows, width), and of their mass coordinates."""
         self._gpu.finish()
         total, mass = to_numpy(self._total), int(self._mass[0])
         return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
@@ -250,7 +250,7 @@ def _pad(matrix: np.ndarray) -> np.ndarray:
 
 
 def _threads(width: int) -> int:
-    """The smallest power of two that is at least `width`, but no less than 32 (a warp) and no more than `_THREADS`."""
+    """Return the least power of two >= `width`, but at least 32 (a warp) and at most `_THREADS`."""
     return min(_THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
 
 

@@ -66,7 +66,7 @@ def _urn(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
-    """The symmetric (k, k, k) tensor with entries `coordinates` at a <= b <= c, row-major; (k (k+1) (k+2) / 6,)."""
+    """Make the symmetric (k, k, k) tensor of `coordinates`, (k (k+1) (k+2) / 6,), at a <= b <= c, row-major."""
     T = np.empty((k, k, k))
     for p in itertools.permutations(rising(k)):
         T[p] = coordinates

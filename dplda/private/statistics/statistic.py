@@ -141,7 +141,7 @@ class Statistic:
     """
 
     name: str
-    """``module:ATTRIBUTE``, from which this object can be imported."""
+    """``module:ATTRIBUTE``, where this object can be imported from."""
     layout: Layout
     replace_factor: float
     """The sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents' contributions
@@ -254,6 +254,6 @@ def equal_weights(width: int) -> np.ndarray:
 
 
 def as_float32(array: np.ndarray) -> np.ndarray:
-    """`array` as the kernels read it. Values that overflow become infinite; units that use them contribute nothing."""
+    """Convert `array` for the kernels. Values that overflow become infinite; units that use them contribute nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)

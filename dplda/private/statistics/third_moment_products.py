@@ -305,7 +305,7 @@ def _pair_products(Y, rows, pairs):
 
 
 def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | ProductSums:
-    """An object that sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
+    """Make an object that sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
     return ProductSums(contribution, gpu) if has_products(contribution) else UnitSums(contribution)
 
 
@@ -339,7 +339,7 @@ class ProductSums:
         self._rows = min(max(_BUFFER // self._sizes[-1][1], 64), 1024)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
-        """Return integers of the units `chosen` (int64); `finish` turns their sums over all ranges into the result."""
+        """Sum the units `chosen` (int64) in integers; `finish` turns the sums over all ranges into the result."""
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
         high, low, products = (self._xp.zeros(n_products, dtype) for dtype in (np.int64, np.int64, np.float64))
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
@@ -374,7 +374,7 @@ class ProductSums:
         return to_numpy(high), to_numpy(low), words_high, words_low, squares, others, mass + others_mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """Return the norms by which the units `chosen` (int64) are clipped; see `UnitSums.norms`."""
+        """Return the norms that decide the clipping of the units `chosen` (int64); see `UnitSums.norms`."""
         norms, _ = self._bounds(counts, chosen)
         others = np.flatnonzero(~np.isfinite(norms))
         norms[others] = self._others.norms(counts, chosen[others])

@@ -76,7 +76,7 @@ class Block:
         return self._with_ranges(starts, lengths, self.units, self.ids, self.groups)
 
     def eligible(self) -> Block:
-        """The documents of at least `MINIMUM_LENGTH` tokens: all that statistics, fingerprints and sketches may see.
+        """Keep the documents of at least `MINIMUM_LENGTH` tokens. Statistics, fingerprints and sketches see no others.
 
         A row that could not be read, has a bad count or lacks its unit has no tokens (docs/privacy.md, section 0).
         """
@@ -88,7 +88,7 @@ class Block:
         return row_sums(self, self.counts.astype(np.uint64)) >= MINIMUM_LENGTH
 
     def only(self, kept: NDArray[np.bool_]) -> Block:
-        """Return a copy that consists of the documents `kept` (n_documents,)."""
+        """Return a copy with only the documents `kept`, a mask (n_documents,)."""
         lengths, starts = (values.astype(np.int64)[kept] for values in (np.diff(self.indptr), self.indptr[:-1]))
         chosen = pa.array(kept)
         groups = None if self.groups is None else self.groups.filter(chosen)
@@ -106,7 +106,7 @@ class Block:
 
 
 def row_sums(block: Block, entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return sums, modulo 2^64, of the `entries` (nnz,) of each document, (n_documents,)."""
+    """Sum the `entries` (nnz,) of each document modulo 2^64, (n_documents,)."""
     running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
 
@@ -131,7 +131,7 @@ def read_block(batch: Any, n_words: int) -> Block:
 
 
 def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
-    """Mask (n_documents,) of the documents that contain distinct words of the dictionary with counts of at least 1."""
+    """Mark the documents, (n_documents,), whose words are distinct, in the dictionary and counted at least once."""
     bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
     rising = np.ones(len(block.words), dtype=np.bool_)
     rising[1:] = np.diff(block.words) > 0
@@ -218,7 +218,7 @@ class Shard:
         return batch
 
     def new_words(self) -> Any:
-        """The words that the shard adds to the dictionary, an Arrow string array, stored with its first document."""
+        """Read the words that the shard adds to the dictionary, an Arrow string array, from its first document."""
         if not self._messages:
             return pa.array([], pa.large_string())
         column = self._read(0).column("new_words")
@@ -229,7 +229,7 @@ class Shard:
         return words
 
     def checkpoint(self) -> Checkpoint:
-        """The place where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if there is none."""
+        """Read where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if the shard does not say."""
         return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
 
     def _read(self, index: int) -> Any:
@@ -440,7 +440,7 @@ class CountStore:
 
     @cached_property
     def dictionary(self) -> list[str]:
-        """The words to which the indices in `Block.words` refer, (n_words,)."""
+        """The words that the indices in `Block.words` refer to, (n_words,)."""
         return list(self.words.to_pylist())
 
     def columns(self, words: tuple[str, ...]) -> NDArray[np.int64]:

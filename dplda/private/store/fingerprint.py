@@ -77,7 +77,7 @@ class Fingerprinter:
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
     def sealed(self, identity: str) -> bytes:
-        """The result as the content of ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
+        """Write the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
         result = self.result()
         entry = {
             "code": result.code,
@@ -89,7 +89,7 @@ class Fingerprinter:
 
 
 def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> Fingerprint:
-    """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store.
+    """Return the fingerprint of `store` under `key`, as stored in its folder, else from a pass over the store.
 
     With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
@@ -104,10 +104,10 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
 
 
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
-    """A keyed hash of the id of each document of `store`, (n_documents,); 0 for an ineligible one, and without an id.
+    """Hash the id of each document of `store` with `key`, (n_documents,); 0 for one that is ineligible or has no id.
 
-    `store` has a column of ids, whose keys are in the place of its units' keys. Hashes of one id differ between
-    datasets, so that a ledger without its key does not show whether two of them have ids in common.
+    `store` has a column of ids; their keys take the place of the units' keys. Hashes of one id differ between datasets,
+    so that a ledger without its key does not show whether two of them have ids in common.
     """
     secret = hmac.digest(key, _DOMAIN + b" ids of " + dataset.encode("utf-8", "surrogatepass"), hashlib.sha256)
     found = [np.zeros(0, np.uint64)]

@@ -166,7 +166,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class ById:
-    """How ids tell the documents of `dataset` apart: `belong` says which belong to a batch, by their `keyed_ids`."""
+    """How ids tell the documents of `dataset` apart: `belong` says by `keyed_ids` which of them belong to a batch."""
 
     dataset: str
     belong: Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
@@ -177,8 +177,8 @@ class Preparation(ABC):
 
     `unit` is the column of the privacy unit or ``document``, and `reading` says how text becomes words; it is empty for
     counts. `places` are the files and folders that hold the documents; there are none for documents in memory.
-    `group_columns` are the columns by which documents can be grouped. `id_field` is the column of ids that tell
-    documents apart, None without one, or if documents are not the units. `cache` is the folder for prepared stores.
+    `group_columns` are the columns that can group documents. `id_field` is the column of ids that tell documents apart,
+    None without one, or if documents are not the units. `cache` is the folder for prepared stores.
     """
 
     def __init__(
@@ -329,11 +329,11 @@ class InMemory(Preparation):
 
 
 def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:
-    """The documents of `store` that its ids tell apart and that belong to a batch, and how many rows are left out.
+    """Keep one document of `store` for each id that belongs to a batch; also return how many rows are left out.
 
-    Private. Rows of one id are one document, of which the first row counts, and a row without an id is no document
-    (docs/privacy.md, section 9.10). Raises `InputError` if most rows are no document of their own, and `BudgetRefused`
-    if most documents belong to other batches.
+    Private. Rows of one id are one document: the first row counts. A row without an id is no document (docs/privacy.md,
+    section 9.10). Raises `InputError` if most rows are no document of their own, and `BudgetRefused` if most documents
+    belong to other batches.
     """
     ids = keyed_ids(store, key, by_id.dataset)
     documents = np.zeros(len(ids), np.bool_)
@@ -365,7 +365,7 @@ def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Pat
 
 
 def _temporary(cache: str | Path | None, write: Callable[[Path], None]) -> CountStore:
-    """The store that `write` makes in a new folder of `cache`; the folder is removed when the store is collected."""
+    """Open the store that `write` makes in a new folder of `cache`; the folder is removed with the store."""
     place, remove = temporary_store(_cache_folder(cache))
     try:
         write(place)
