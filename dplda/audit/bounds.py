@@ -19,7 +19,7 @@ from scipy.stats import beta, norm
 from dplda.budget.accountant import gaussian_epsilon
 
 _MIDDLE = 0.0  # threshold on the log likelihood ratio at which both error rates are equal
-_TUNING = 0.25  # share of the runs from which the threshold is chosen
+_TUNING = 0.25  # share of the runs that are used to choose the threshold
 _CAUTION = 0.1  # thresholds are compared at this share of `level`: in few runs, few errors may be chance
 _CANDIDATES = 401  # number of candidate thresholds, at equally spaced quantiles
 _Bound = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (false positive rates, false negative rates) -> lower bounds
@@ -68,7 +68,7 @@ def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) ->
 
 
 def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np.ndarray:
-    """Return the least mu of a GDP mechanism, up to `failure`, for which these error rates are possible; at least 0."""
+    """Return the least mu at which a GDP mechanism, up to `failure`, can have these error rates; at least 0."""
     first, second = (np.minimum(rate + failure, 1.0) for rate in (positives, negatives))
     with np.errstate(invalid="ignore"):
         shown = norm.isf(first) - norm.ppf(second)

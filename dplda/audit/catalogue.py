@@ -115,7 +115,7 @@ def _game(
 def _alone(
     name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Any], object]
 ) -> Game:
-    """Make a game of a single query, to which the whole budget is given."""
+    """Make a game of a single query that gets the whole budget."""
     game = _game(name, (Share(_SUM, 1.0),), settings, neighbours, play)
     return replace(game, events=(replace(game.events[0], stage=stage),))
 

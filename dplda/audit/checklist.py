@@ -15,7 +15,7 @@ from dplda.report.facts import Facts
 from dplda.report.pictures import number
 
 _STRONG = 1.0  # largest epsilon that the guideline calls strong in most cases
-_SUSPICIOUS = 1e-5  # delta from which on it calls a guarantee suspicious
+_SUSPICIOUS = 1e-5  # least delta at which it calls a guarantee suspicious
 
 
 class State(StrEnum):
@@ -37,7 +37,7 @@ class Point:
     wants: str
     """What the guideline wants."""
     shown: str
-    """Where dplda shows what is about it."""
+    """Where dplda shows what concerns it."""
     facts: Sequence[str] = ()
     """The names of the facts of a run that are about it."""
     asks: Sequence[str] = ()
@@ -314,7 +314,7 @@ ASKED = tuple(dict.fromkeys(name for point in POINTS for name in point.asks))
 
 
 def judge_points(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
-    """List each point with its state and the reason for this state."""
+    """List each point with its state and the reason for it."""
     return [(point, *point.state(facts, answers)) for point in POINTS]
 
 

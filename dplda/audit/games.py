@@ -204,7 +204,7 @@ class Neighbours:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Context manager that keeps this thread on one core, because for so few documents several threads are slower."""
+    """Keep this thread on one core in a `with` block: for so few documents, several threads are slower."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -296,7 +296,7 @@ class Finding:
         return self.shown.refutes(self.claim)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {
             "name": self.name,
             "runs": self.runs,

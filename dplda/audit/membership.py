@@ -37,7 +37,7 @@ _CONFIDENCE = 0.95  # of each interval
 # but possible, or it would drown what the other words say. Of parts from 0.01 to 1, this one finds most at epsilon 8.
 _LEAST_PART = 0.1
 _LEAST_STD = 1e-3  # nats, of the normal distributions
-_LEAST_MODELS = 2  # from which a normal distribution is fitted
+_LEAST_MODELS = 2  # needed to fit a normal distribution
 _CHUNK = 1024  # documents in one task of the thread pool
 _LEAST = 1e-4  # rate of false alarms at which curves begin
 _RATES = np.geomspace(_LEAST, 1.0, 121)
@@ -136,11 +136,11 @@ class Detection:
 
     @property
     def limit(self) -> float | None:
-        """The smaller of both limits."""
+        """The smaller of the two limits."""
         return None if self.gaussian is None or self.definition is None else min(self.gaussian, self.definition)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return asdict(self)
 
 
@@ -193,7 +193,7 @@ class Outcome:
         return any(one.exceeded for one in self.detections)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Plain JSON, a record for each rate of false alarms."""
+        """Return plain JSON, a record for each rate of false alarms."""
         common = {"system": self.system, "targets": self.targets, "ratio": self.ratio}
         return [common | one.to_json() for one in self.detections]
 

@@ -28,7 +28,7 @@ from dplda.budget.events import Event
 from dplda.private.curator import Curator
 
 _ROUNDING = 1e-5  # relative slack: a standard deviation is rounded to lattice steps, of which it has at least 10^4
-_SAME = 1e-9  # relative difference up to which public numbers of the two runs are the same
+_SAME = 1e-9  # public numbers of the two runs are the same up to this relative difference
 _UNUSED = 0.02  # share of the claimed epsilon that a plan may leave unused
 _TAIL = 12.0  # standard deviations beyond which a normal law is not integrated
 _Integers = TypeVar("_Integers", int, np.ndarray)
@@ -299,7 +299,7 @@ class Replay:
     violations: tuple[Violation, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return asdict(self)
 
 

@@ -55,7 +55,7 @@ class Targets:
         return coins
 
     def memberships(self, seed: int, models: int) -> np.ndarray:
-        """`members` of the first `models` shadow models, (models, n_targets)."""
+        """Return the `members` of the first `models` shadow models, (models, n_targets)."""
         return np.array([self.members(seed, number) for number in range(models)])
 
     @property
@@ -106,7 +106,7 @@ class System:
 
 
 def ordinary_system(topics: int) -> System:
-    """Latent Dirichlet allocation by collapsed Gibbs sampling, without privacy. Raises `InputError` without tomotopy.
+    """Describe LDA by collapsed Gibbs sampling, without privacy. Raises `InputError` without tomotopy.
 
     tomotopy's defaults, except for the number of topics and of sweeps; one thread, so that the seed decides.
     """
@@ -131,7 +131,7 @@ def ordinary_system(topics: int) -> System:
 
 
 def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: float, **settings: Any) -> System:
-    """`placement` at `epsilon` on the public words of `targets`; `settings` are further parameters of `fit`.
+    """Describe `placement` at `epsilon` on the public words of `targets`; `settings` are further parameters of `fit`.
 
     Raises `InputError` for settings that a fit refuses.
     """
@@ -227,7 +227,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen: Any) -> dict[str, Any]:
-    """Collect everything that decides results of shadow models, as JSON: documents, words, seed, prior and `chosen`."""
+    """Collect, as JSON, what decides the results of shadow models: documents, words, seed, prior and `chosen`."""
     learned = None if prior is None else prior.to_json()["digest"]
     facts = {"dplda": version(), "corpus": targets.digest, "canaries": targets.canaries, "seed": seed}
     return {**facts, "prior": learned, **chosen}

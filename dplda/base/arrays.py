@@ -30,7 +30,7 @@ _SYMMETRY = 1e-8  # relative asymmetry that `rounding` tolerates at least
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace that all `arrays` belong to; `InputError` for lists, or arrays of two libraries."""
+    """Return the array API namespace of all `arrays`; raises `InputError` for lists, or arrays of two libraries."""
     try:
         return array_api_compat.array_namespace(*arrays)
     except TypeError as error:
@@ -44,7 +44,7 @@ def is_whole(value: object) -> bool:
 
 @contextmanager
 def computing_with(library: Any) -> Iterator[None]:
-    """Context manager in which `to_device` makes arrays of `library` instead of NumPy."""
+    """Let `to_device` make arrays of `library` instead of NumPy in a `with` block."""
     before = _library.set(library)
     try:
         yield
@@ -53,23 +53,23 @@ def computing_with(library: Any) -> Iterator[None]:
 
 
 def to_device(array: np.ndarray) -> Array:
-    """`array`, released numbers, in the library in which this run computes (see `computing_with`)."""
+    """Return `array`, released numbers, in the library in which this run computes (see `computing_with`)."""
     return _library.get().asarray(array)
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """`array` as a NumPy array, copied from its device if necessary."""
+    """Return `array` as a NumPy array, copied from its device if necessary."""
     return np.asarray(array.get() if array_api_compat.is_cupy_array(array) else array)
 
 
 def like(values: np.ndarray, array: Array) -> Array:
-    """The NumPy array `values` in the library, on the device and with the dtype of `array`."""
+    """Return the NumPy array `values` in the library, on the device and with the dtype of `array`."""
     xp = namespace(array)
     return xp.asarray(values, dtype=array.dtype, device=array_api_compat.device(array))
 
 
 def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
-    """Independent N(0, 1) draws of `shape` in the library, on the device and with the dtype of `array`.
+    """Return independent N(0, 1) draws of `shape` in the library, on the device and with the dtype of `array`.
 
     Seeded floating-point noise is for study only; private releases of documents use the curator's exact noise.
     """
@@ -77,7 +77,7 @@ def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Arr
 
 
 def floats(array: Array, name: str) -> Array:
-    """`array` in real floating point (integers become float64); `InputError` unless every entry is finite."""
+    """Return `array` in real floating point (integers become float64). `InputError` unless every entry is finite."""
     xp = namespace(array)
     if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} must hold real numbers, got {array.dtype}")
@@ -89,12 +89,12 @@ def floats(array: Array, name: str) -> Array:
 
 
 def rounding(A: Array) -> float:
-    """The tolerance for the dtype of `A`: asymmetry up to this share of the largest entry counts as rounding."""
+    """Return the tolerance for the dtype of `A`: asymmetry up to this share of the largest entry counts as rounding."""
     return max(_SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
 
 
 def symmetric(A: Array, name: str) -> Array:
-    """`A` (d, d) in floating point, averaged with its transpose; `InputError` unless finite, square and symmetric."""
+    """Return the mean of `A` (d, d) and its transpose, as floats. `InputError` unless finite, square and symmetric."""
     A = floats(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] == 0:
         raise InputError(f"{name} must be a square matrix, got shape {tuple(A.shape)}")
@@ -105,7 +105,7 @@ def symmetric(A: Array, name: str) -> Array:
 
 
 def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser of `x`, an array or number of type uint64 (Steele, Lea and Flood, 2014).
+    """Apply SplitMix64's finaliser to `x`, an array or number of type uint64 (Steele, Lea and Flood, 2014).
 
     A bijection modulo 2^64, which compiled code may call, too.
     """
@@ -121,10 +121,10 @@ class Gpu(Protocol):
     multiprocessors: int  # their number
 
     def kernel(self, source: str, name: str) -> _Kernel:
-        """The kernel `name` of `source`. Each source is compiled once."""
+        """Return the kernel `name` of `source`. Each source is compiled once."""
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
-        """Context manager for step `index` of a loop.
+        """Return a context manager for step `index` of a loop.
 
         The work of this step may overlap with the work of step `index` - 1. It starts when step `index` - 2 is done.
         """
@@ -133,7 +133,7 @@ class Gpu(Protocol):
         """Wait for all work on the device."""
 
     def free(self) -> int:
-        """Number of bytes that can still be allocated."""
+        """Return the number of bytes that can still be allocated."""
 
 
 class _Cuda:
@@ -166,7 +166,7 @@ class _Cuda:
 
 
 def find_gpu() -> Gpu:
-    """The GPU of this process. Raises `InputError` with the reason if there is none."""
+    """Return the GPU of this process. Raises `InputError` with the reason if there is none."""
     try:
         import cupy
     except ImportError:

@@ -17,32 +17,32 @@ _MAX_NAME = 200
 
 
 def remove_unsafe(text: str) -> str:
-    """`text` without control characters, surrogates and direction marks."""
+    """Remove control characters, surrogates and direction marks from `text`."""
     return text.translate(_REMOVE_UNSAFE)
 
 
 def replace_unsafe(text: str) -> str:
-    """`text` with U+FFFD for each control character, surrogate and direction mark."""
+    """Replace each control character, surrogate and direction mark in `text` by U+FFFD."""
     return text.translate(_REPLACE_UNSAFE)
 
 
 def without_markup(text: str) -> str:
-    """`text` with each ``<`` escaped, so that it begins no HTML element where Markdown is rendered. Idempotent."""
+    """Escape each ``<`` in `text`, so that it begins no HTML element where Markdown is rendered. Idempotent."""
     return text.replace("<", "&lt;")
 
 
 def replace_controls(text: str) -> str:
-    """`text` with U+FFFD for each control character."""
+    """Replace each control character in `text` by U+FFFD."""
     return text.translate(_REPLACE_CONTROLS)
 
 
 def visible(text: str) -> Iterator[str]:
-    """The characters of `text` that a reader sees, U+FFFD left out."""
+    """Return the characters of `text` that a reader sees, without U+FFFD."""
     return (c for c in text if c != "\ufffd" and not unicodedata.category(c).startswith(_INVISIBLE))
 
 
 def storable(text: str) -> str:
-    """`text` with its surrogates (from undecodable file names or broken JSON escapes) escaped, so that it is UTF-8."""
+    """Escape the surrogates in `text` (from undecodable file names or broken JSON escapes), so that it is UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

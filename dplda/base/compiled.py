@@ -30,7 +30,7 @@ _SOURCES = ("base/*.py", "private/statistics/*.py", "model/inference.py")
 
 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
+    """Compile the decorated function for the CPU; it runs without the interpreter lock.
 
     `options` are passed to ``numba.njit``. With `keep`, the code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that
     is set, else in the user's cache folder. It is compiled again in every process if the folder is not writable, or if
@@ -80,7 +80,7 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
 
 @cache
 def cache_folder() -> str | None:
-    """The folder of this version's code for this Python, numba and processor; None if it is not writable."""
+    """Return the folder of this version's code for this Python, numba and processor; None if it is not writable."""
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]
@@ -94,5 +94,5 @@ def cache_folder() -> str | None:
 
 
 def _sources_digest() -> str:
-    """A digest of all source that can be compiled in, 16 hexadecimal digits."""
+    """Return a digest of all source that can be compiled in, 16 hexadecimal digits."""
     return digest((path for pattern in _SOURCES for path in PACKAGE.glob(pattern)), PACKAGE)[:16]

@@ -77,7 +77,7 @@ class PrivacySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionSettings:
-    """Settings of where passes over the documents run."""
+    """Where passes over the documents run."""
 
     engine: str = "local"
     scheduler: str | None = None

@@ -16,7 +16,7 @@ _Floats = NDArray[np.float64]
 
 
 def frozen(values: Any) -> NDArray[np.float64]:
-    """A read-only float64 copy."""
+    """Return a read-only float64 copy."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array

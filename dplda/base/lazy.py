@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for `package`; `homes` maps each public name to its module."""
+    """Return ``__getattr__`` and ``__dir__`` for `package`; `homes` maps each public name to its module."""
 
     def find(name: str) -> Any:
         if name not in homes:
@@ -20,5 +20,5 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
 
 def found(module: str, name: str) -> Any:
-    """The public `name` of `module`, imported now."""
+    """Import `module` now, and return its public `name`."""
     return getattr(import_module(module), name)

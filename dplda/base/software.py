@@ -36,7 +36,7 @@ _SHORT = 16  # digits of a digest that people read
 
 
 def digest(files: Iterable[Path], root: Path) -> str:
-    """SHA-256 (64 hexadecimal digits) of the names of `files` below `root`, and of their contents, in any order.
+    """Hash the names of `files` below `root`, and their contents: SHA-256, 64 hexadecimal digits; any order of files.
 
     It is the digest of the lines that ``sha256sum`` prints for the files, sorted by name.
     """
@@ -47,22 +47,22 @@ def digest(files: Iterable[Path], root: Path) -> str:
 
 @cache
 def code_digest() -> str:
-    """The `digest` of all files of the installed package dplda, without bytecode."""
+    """Return the `digest` of all files of the installed package dplda, without bytecode."""
     return digest((path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts), PACKAGE)
 
 
 def version() -> str:
-    """The version of the running package dplda."""
+    """Return the version of the running package dplda."""
     return str(sys.modules[PACKAGE.name].__version__)
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The versions of those distributions in `names` that are installed."""
+    """Return the versions of those distributions in `names` that are installed."""
     return {name: found.version for name in names if (found := _installed(name)) is not None}
 
 
 def software(noise: str) -> dict[str, Any]:
-    """The software of this process, as plain JSON; `noise` names the source of its noise.
+    """Return the software of this process, as plain JSON; `noise` names the source of its noise.
 
     It depends on the installation only, and contains no names of folders, machines or users.
     """
@@ -77,18 +77,18 @@ def software(noise: str) -> dict[str, Any]:
 
 
 def recorded(parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The software that made a run, by its recorded `parameters`; None if its version did not record it."""
+    """Return the software that made a run, by its recorded `parameters`; None if its version did not record it."""
     found = parameters.get("software")
     return found if isinstance(found, dict) else None
 
 
 def described(made_by: Mapping[str, Any]) -> str:
-    """Version and first digits of the digest of the code, as text for people."""
+    """Return the version and the first digits of the code digest, as text for people."""
     return f"dplda {made_by.get('dplda')}, code {_short(made_by.get('code'))}"
 
 
 def differences(made_by: Mapping[str, Any], present: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Differences between the software of a run and the `present` installation: name, then, now."""
+    """List how the software of a run differs from the `present` installation: name, then, now."""
     then, now = _flat(made_by), _flat(present)
     names = dict.fromkeys((*now, *then))
     return [(name, then.get(name, "none"), now.get(name, "none")) for name in names if then.get(name) != now.get(name)]
@@ -110,7 +110,7 @@ def _short(digits: object) -> str:
 
 @cache
 def _libraries() -> dict[str, dict[str, str | None]]:
-    """Version and digest of each installed library that decides what a run releases."""
+    """Return the version and digest of each installed library that decides what a run releases."""
     found = {name: _installed(name) for name in sorted(_LIBRARIES)}
     return {name: {"version": each.version, "digest": _library_digest(each)} for name, each in found.items() if each}
 
@@ -123,7 +123,7 @@ def _installed(name: str) -> metadata.Distribution | None:
 
 
 def _library_digest(distribution: metadata.Distribution) -> str | None:
-    """SHA-256 of the sorted lines of RECORD, which lists the hash of each file of the distribution.
+    """Return SHA-256 of the sorted lines of RECORD, which lists the hash of each file of the distribution.
 
     Lines about files that an installer writes are left out: bytecode, notes of the installer, and scripts, which
     contain the path of the environment. What remains is the wheel's own list, so that the digest is the same on every

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 def thread_count() -> int:
-    """Number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -35,7 +35,7 @@ def chunks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def run_ranges(work: Callable[[int, int], _T], ranges: Sequence[tuple[int, int]]) -> list[_T]:
-    """The results of ``work(first, last)`` for each range, in order, from one thread per core."""
+    """Run ``work(first, last)`` for each range in one thread per core; return the results in order."""
     if len(ranges) <= 1:
         return [work(first, last) for first, last in ranges]
     with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
@@ -43,7 +43,7 @@ def run_ranges(work: Callable[[int, int], _T], ranges: Sequence[tuple[int, int]]
 
 
 def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The elementwise sum of tuples of integers and integer arrays, in place in the arrays of the first tuple."""
+    """Sum tuples of integers and integer arrays elementwise, in place in the arrays of the first tuple."""
     remaining = iter(parts)
     total = next(remaining)
     for part in remaining:
@@ -55,7 +55,7 @@ def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context manager in which matrix products use one thread.
+    """Limit matrix products to one thread, as a context manager or a decorator.
 
     Small products in a loop gain nothing from more threads, and become a hundred times slower when waiting threads
     share cores with other work.
@@ -66,7 +66,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The matrix libraries of NumPy and SciPy; cached, since the search takes milliseconds."""
+    """Return the matrix libraries of NumPy and SciPy; cached, since the search takes milliseconds."""
     import scipy.linalg  # noqa: F401  (loads SciPy's)
 
     return ThreadpoolController()

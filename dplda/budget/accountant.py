@@ -104,7 +104,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon (nats) for which a mu-GDP mechanism is (epsilon, `delta`)-private."""
+    """Return the least epsilon (nats) such that every mu-GDP mechanism is (epsilon, `delta`)-private."""
     if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     if math.isinf(mu) or delta <= 0:
@@ -177,7 +177,7 @@ class Share:
     weight: float
     count: int = 1
     selects_words: bool = False
-    """Whether the stage selects words, for which a failure probability is charged (docs/privacy.md, T7)."""
+    """Whether the stage selects words; a failure probability is charged for that (docs/privacy.md, T7)."""
     may_fail: bool = False
     """Whether later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md, T4)."""
 

@@ -83,7 +83,7 @@ class Outcome:
     """The folder of the run's model."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without the cell."""
+        """Return plain JSON without the cell."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "cell"}
 
     @classmethod

@@ -154,7 +154,7 @@ class Store:
             yield
 
     def contradiction(self, session: Session, mark: Mark | None) -> str:
-        """Explain why `mark` is not of this ledger's past; empty if it is, or if there is no mark."""
+        """Explain why `mark` does not belong to this ledger's past; empty if it does, or if there is no mark."""
         if mark is None:
             return ""
         query = "SELECT code FROM journal WHERE number = ?"

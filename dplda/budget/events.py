@@ -98,7 +98,7 @@ class Event:
             raise ValueError(f"event {self.stage!r}: delta={self.delta!r}, count={self.count!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without absent fields."""
+        """Return plain JSON without absent fields."""
         return {k: v for k, v in asdict(self).items() if v is not None and (k != "delta" or v)}
 
     @classmethod
@@ -133,7 +133,7 @@ class PrivacyStatement:
     sound: bool
     """False for a run that is not private or not proven private."""
     events: tuple[Event, ...]
-    """The events from which the guarantee follows."""
+    """The events that imply the guarantee."""
     reason: str = ""
     """Why a run is not sound."""
 
@@ -145,7 +145,7 @@ class PrivacyStatement:
         return f"{numbers}-differentially private for one {self.unit}, {changed}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; an infinite epsilon is written as null."""
+        """Return plain JSON; an infinite epsilon is written as null."""
         finite = self.epsilon < float("inf")
         return {
             "epsilon": self.epsilon if finite else None,

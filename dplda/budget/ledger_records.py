@@ -150,7 +150,7 @@ class Guarantee:
         return f"the guarantee is {level} before the first output: {self.total}{more}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; null where nothing is guaranteed."""
+        """Return plain JSON; null where nothing is guaranteed."""
         epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
         return {"epsilon": epsilon, "delta": delta, "basis": self.basis}
 
@@ -267,7 +267,7 @@ class RunRecord:
         return f"{self.status}: {self.reason}" if self.reason else self.status
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON that may be shared; an infinite cost is null.
+        """Return plain JSON that may be shared; an infinite cost is null.
 
         The status and cost of a run that is not `released` may depend on the content of its documents or on their links
         to other datasets. The JSON of such a run shows its plan only, at the cost of the whole plan.
@@ -289,7 +289,7 @@ class RunRecord:
         }
 
     def local_json(self) -> dict[str, Any]:
-        """Plain JSON of the exact final status and cost, for the ledger's owner; not for sharing."""
+        """Return plain JSON of the exact final status and cost, for the ledger's owner; not for sharing."""
         return {
             "status": self.status,
             "reason": self.reason,
@@ -418,7 +418,7 @@ class DatasetRecord:
 
     @property
     def raises(self) -> str:
-        """To what the grant may be raised with a guarantee, in words; empty if no larger level was listed."""
+        """The levels to which the grant may be raised with a guarantee, in words; empty if no larger one was listed."""
         if self.guaranteed_alone.basis == Basis.LOST:
             return ""
         larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
@@ -528,7 +528,7 @@ class DatasetRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without fingerprints; an infinite epsilon is null.
+        """Return plain JSON without fingerprints; an infinite epsilon is null.
 
         Not for sharing: everything but the name, the grant and the runs depends on which datasets share documents.
         """
@@ -577,7 +577,7 @@ class Quote:
         return replace(self.dataset, run_cost=self.cost).more_runs
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; an infinite cost is null.
+        """Return plain JSON; an infinite cost is null.
 
         What is left is omitted: it depends on which datasets share documents (docs/privacy.md, rule 4).
         """

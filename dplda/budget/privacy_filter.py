@@ -74,7 +74,7 @@ class LedgerState:
         return max(self.batches_declared(dataset), *seen, 1)
 
     def total(self, runs: Sequence[RunRecord], of: tuple[str, str | None] | None = None) -> Cost:
-        """Return the most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
+        """Return the most that one unit pays for `runs`: their summed cost, but only the dearest batches of a series.
 
         A document is in at most r batches of a series (`batches_per_document`), so that it pays for the r dearest
         (docs/privacy.md, T11'). The sum is taken separately for mu^2 and for the failure probability. With `of`, a

@@ -194,7 +194,7 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: Fingerprint) -> Batches:
-    """Collect for each batch of the series of `run` the sketches of charged runs, and `fingerprint` for its own."""
+    """Collect the sketches of charged runs for each batch of the series of `run`, with `fingerprint` for its own."""
     found: dict[str, dict[str, Sketch]] = {str(run.batch): {fingerprint.code: fingerprint.sketch}}
     for other in state.charged((run.dataset,)):
         if other.batch is not None and other.fingerprint is not None:
@@ -204,7 +204,7 @@ def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: F
 
 
 def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -> NDArray[np.uint64]:
-    """Collect the keyed ids of documents that charged runs on other batches of the series of `run` read.
+    """Collect the keyed ids of the documents that charged runs on other batches of the series of `run` read.
 
     Empty for a run on no batch, which is charged for all of them.
     """

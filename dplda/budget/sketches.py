@@ -19,7 +19,7 @@ _SKETCH_SIZE = 4096  # number of hashes in a sketch, 8 bytes each
 # Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
 _LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
 _COMPARED_SHARE = 0.2  # groupings are compared if at least this share of the smaller sample is shared
-_MAX_UNMATCHED = 0.1  # largest share of unmatched units for which two groupings count as the same
+_MAX_UNMATCHED = 0.1  # two groupings count as the same up to this share of unmatched units
 _CROWD = 8  # a sketch records at most this many units of one document, and one more to show that there are more
 NO_DOCUMENTS = "no documents"  # the code of a corpus without eligible documents, which nothing is linked to
 _Codes = NDArray[np.uint64]
@@ -40,13 +40,13 @@ class Sketch:
         self.members = rows[np.arange(len(rows)) - first <= _CROWD]
 
     def with_documents(self, hashes: _Codes, units: _Codes | None = None) -> Sketch:
-        """Add documents, by their `hashes` (n,) and the codes of their `units` (n,)."""
+        """Return this sketch with more documents, given by their `hashes` (n,) and the codes of their `units` (n,)."""
         members = self.members if units is None else np.concatenate([self.members, np.stack([hashes, units], axis=1)])
         return Sketch(np.concatenate([self.hashes, hashes]), members)
 
     @property
     def bound(self) -> int:
-        """The largest hash up to which the sketch contains every document."""
+        """The sketch contains every document whose hash is at most this number."""
         return int(self.hashes[-1]) if len(self.hashes) == _SKETCH_SIZE else 2**64 - 1
 
     def shared(self, other: Sketch) -> tuple[int, int]:
@@ -68,8 +68,8 @@ class Sketch:
 
         A unit here and a unit there match if each contains more than half of the shared documents of the other. A unit
         is compared only if it contains several of the shared documents, or has one in common with a unit of the other
-        corpus that contains several. What decides is the share of the compared units that have no match, not the share
-        of their documents: else splitting a few documents off every person would go unnoticed.
+        corpus that contains several. The share of compared units without a match decides, and not the share of their
+        documents: otherwise splitting a few documents off every person would go unnoticed.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
@@ -95,7 +95,7 @@ class Sketch:
         return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 
     def _holders(self, documents: _Codes) -> sparse.csr_array:
-        """Incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
+        """Return incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
         known = documents[~self._crowded(documents)]
         rows = self.members[_are_in(self.members[:, 0], known)]
         units, unit = np.unique(rows[:, 1], return_inverse=True)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
-_FEW = 300  # documents from which topics can hardly be learned under any usual budget
+_FEW = 300  # documents: hardly enough to learn topics under any usual budget
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
 _SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
 _FEW_UNITS = (
@@ -195,7 +195,7 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
 
 
 def _text_columns(report: Report) -> tuple[str, ...]:
-    """The column that seems to hold the text, and before a fit a column of titles, too, in their order in the file."""
+    """Return the column that seems to hold the text and, before a fit, a column of titles, in the order of the file."""
     columns = report.columns
     longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
     usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
@@ -450,7 +450,7 @@ def one_or_more(names: Sequence[str]) -> str | tuple[str, ...]:
 
 @contextmanager
 def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
-    """The ledger at `path`, or the default one. If there is none yet, an empty one that is removed afterwards."""
+    """Yield the ledger at `path`, or the default one; if there is none yet, an empty one that is removed afterwards."""
     with TemporaryDirectory() as empty:
         yield find_ledger(path) or open_ledger(Path(empty, "ledger.db"))
 

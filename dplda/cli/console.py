@@ -31,7 +31,7 @@ _AMOUNTS = {"read": "documents", "compile kernels, once": "kernels"}  # what the
 
 
 def clean(text: object) -> str:
-    """`text` without control, direction and surrogate characters."""
+    """Remove control, direction and surrogate characters from `text`."""
     return remove_unsafe(str(text))
 
 
@@ -80,7 +80,7 @@ def private_notes(lines: Sequence[str]) -> None:
 
 @contextmanager
 def following(*, quiet: bool) -> Iterator[Progress]:
-    """Progress display for a command: bars on a terminal, stage names in a log, nothing if `quiet`."""
+    """Show the progress of a command: bars on a terminal, stage names in a log, nothing if `quiet`."""
     if quiet:
         yield NoProgress()
     elif not sys.stderr.isatty():
@@ -94,7 +94,7 @@ def following(*, quiet: bool) -> Iterator[Progress]:
 
 @contextmanager
 def following_grid(*, quiet: bool) -> Iterator[_GridBars | _GridSilent]:
-    """Progress display for a comparison: bars on a terminal, cell names in a log, nothing if `quiet`."""
+    """Show the progress of a comparison: bars on a terminal, cell names in a log, nothing if `quiet`."""
     if quiet:
         yield _GridSilent()
     elif not sys.stderr.isatty():
@@ -117,7 +117,7 @@ def _display() -> bars.Progress:
 
 
 class _TimeLeft(bars.TimeRemainingColumn):
-    """The time left, with a word that says so; nothing while it is unknown or when nothing is left."""
+    """The time left, followed by "left"; empty while it is unknown and after the end."""
 
     def render(self, task: bars.Task) -> Text:
         """See rich."""

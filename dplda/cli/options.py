@@ -92,7 +92,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {"n_topics": topic_count, "split": edg
 
 
 def fit_option(name: str, **changes: Any) -> Callable[[_Command], _Command]:
-    """The option `name` of a fit, as `FitOptions` declares it; `changes` are other arguments of `click.option`."""
+    """Add the option `name` of a fit, as `FitOptions` declares it; `changes` are other arguments of `click.option`."""
     option = OPTIONS[name]
     kind: Any = _KINDS.get(name, option.kind)
     if option.choices:

@@ -190,7 +190,7 @@ def _with_prior(
 
 
 def _rows(inputs: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
-    """A row for each stage, with its noise and signal for each reference corpus; all forecasts have the same stages."""
+    """Make a row for each stage: its noise and signal for each reference corpus. All forecasts have the same stages."""
     shares = inputs.shares
     return [
         (
@@ -233,7 +233,7 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
-    """Return a phrase on the least epsilon, or the least number of documents, with which all topics survive."""
+    """Return a phrase on the least epsilon, or the least number of documents, at which all topics survive."""
     from dplda.runs.enough import rounded_up
     from dplda.runs.forecast import least_documents, least_epsilon
 

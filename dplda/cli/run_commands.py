@@ -1,4 +1,4 @@
-"""Commands on saved runs: `dplda runs`, `transform`, and `software`, which tells by which code a run was made."""
+"""Commands on saved runs: `dplda runs`, `transform`, and `software`, which shows the code that made a run."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _show_series(
 def topics_json(
     model: TopicModel, top: int = 10, shares: Sequence[dict[str, float]] | None = None
 ) -> list[dict[str, Any]]:
-    """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
+    """Return topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
     There are also, where they are known:
 

@@ -17,10 +17,10 @@ from dplda.base.threads import chunks, one_blas_thread, run_ranges
 from dplda.budget.events import Event
 from dplda.learning.power_method import require_counts
 
-_MANY = 128  # dimension from which on a product takes longer than starting threads
+_MANY = 128  # least dimension at which a product takes longer than starting threads
 _COLUMNS = 64  # of one product in a thread
 _FEW = 100  # starts that are drawn for every pair
-_NEAR = 0.5  # cosine from which on a start led to the pair that was found
+_NEAR = 0.5  # least cosine at which a start counts as having led to the pair that was found
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
 
 
 def chosen_words_needed(settings: FitSettings) -> int:
-    """Return the fewest privately chosen words from which a run learns topics."""
+    """Return the least number of privately chosen words that a run needs to learn topics."""
     return min(settings.model.words_needed, settings.vocabulary.max_vocabulary)
 
 

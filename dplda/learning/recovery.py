@@ -19,7 +19,7 @@ from dplda.model.prior_topics import ReleasedCounts
 from dplda.private import WordFrequencies
 from dplda.private.statistics.lda_moments import coefficients, pairings
 
-_MANY = 40  # topics, from which on the power method takes most of the time of a fit
+_MANY = 40  # least number of topics at which the power method takes most of the time of a fit
 _STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 

@@ -28,8 +28,8 @@ _LEAST_LIFT = 0.02
 _WIDTH = 0.25  # standard deviation of a component, relative to its lift
 _STEPS = 25  # expectation-maximisation steps for the weights of the mixture
 _TOP = 10  # first words of a topic
-_SAMPLE = 4000  # number of counts of a group from which these weights are estimated
-_START = 0.5  # weight of the seed words in a topic with which the refinement starts
+_SAMPLE = 4000  # number of counts of a group that these weights are estimated from
+_START = 0.5  # weight of the seed words in a topic at the start of the refinement
 PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
 _LEAST = 1e-6  # bound on frequencies
 
@@ -44,7 +44,7 @@ class Refined:
 
     counts: np.ndarray  # (n_words, k): positive word-topic counts, estimated from the sums
     sums: CountSums  # released
-    agreement: np.ndarray  # (k,): the cosine of the topics with which the last two rounds started
+    agreement: np.ndarray  # (k,): the cosine of the topics at the start of the last two rounds
     signal: np.ndarray  # (k,): the mean quotient of the noisy counts of ten top words and the std of their noise
 
 
@@ -98,7 +98,7 @@ def first_words(topics: np.ndarray) -> np.ndarray:
 
 
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each topic's ten words with the largest estimated counts, and how probably each belongs to the ten.
+    """Return each topic's ten words with the largest estimated counts, and the probability that each belongs there.
 
     Both are (k, 10). The probability is the posterior one: that the word's true count exceeds the middle between the
     tenth and the eleventh largest posterior medians. It is 1 without noise, and with ten words or fewer.
@@ -265,7 +265,7 @@ def guide(
 def seed_distributions(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray
 ) -> np.ndarray:
-    """Return a distribution over those of `words` that each list of seed words contains, (n_words, n_guided)."""
+    """Return, for each list of seed words, a distribution over the `words` that it contains, (n_words, n_guided)."""
     place = {word: index for index, word in enumerate(words)}
     seeds = np.zeros((len(words), len(seed_words)))
     for column, (name, listed) in enumerate(seed_words.items()):

@@ -96,7 +96,7 @@ class ModelSettings:
 
     @property
     def words_needed(self) -> int:
-        """The fewest words from which a run with noise learns topics of text: two for each topic, two for ``auto``."""
+        """The least number of words that a noisy run needs to learn topics of text: two per topic, two for ``auto``."""
         return 2 if self.topics == "auto" else 2 * int(self.topics)
 
 

@@ -43,7 +43,7 @@ _PAIR_INTERCEPT, _PAIR = -3.9594, (0.4085, 1.1634, 2.163, 0.3186)
 _PAIR_LIMIT = 0.98  # of a topic's probability
 _PAIR_WORD_INTERCEPT, _PAIR_WORD = -0.233, (0.3347, 0.5454, -1.8096, 0.4396, 0.0149, -0.1849)
 _LEAST = 1e-6  # bound on logarithms
-_COPY = 0.9  # cosine from which on two topics count as one
+_COPY = 0.9  # least cosine at which two topics count as one
 
 
 def evidence(
@@ -52,10 +52,10 @@ def evidence(
     """Return five numbers (k, 5) that tell real refined `topics` (n_words, k) from noise.
 
     They are -log10(1 - agreement), the cosine with the topic of `start`, log signal, the largest cosine with another
-    topic, and log budget, limited to the ranges for which the coefficients were estimated (`_RANGES`).
+    topic, and log budget, limited to the ranges that the coefficients were estimated on (`_RANGES`).
 
-    `start` (n_words, k) are the spectral topics from which the refinement started. `agreement` (k,) is
-    `Refined.agreement`: the cosine of the topics with which the last two rounds started. `signal` (k,) is the mean
+    `start` (n_words, k) are the spectral topics that the refinement started from. `agreement` (k,) is
+    `Refined.agreement`: the cosine of the topics at the start of the last two rounds. `signal` (k,) is the mean
     quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics for the run's GDP
     parameter mu (`signal_per_topic`).
     """
@@ -97,7 +97,7 @@ def of_refinement(
     budget: float,
     earlier: Sequence[float] = (),
 ) -> dict[str, list[Any]]:
-    """Return each topic's probability to be real, its verdict, and the probabilities of its first ten `words`.
+    """Return the probability that each topic is real, its verdict, and the probabilities of its first ten `words`.
 
     `start` and `budget` are arguments of `evidence`, and `refined` gives its other arguments; `frequencies` (n_words,)
     sum to one. No topic of a series gets a higher probability than in the previous batch (`earlier`): each batch starts

@@ -69,7 +69,7 @@ def labelled(model: TopicModel, labels: Labels) -> TopicModel:
 
 
 def group_labels(model: TopicModel) -> Labels:
-    """Return the labels that were given to groups of topics of `model`; a group is in ascending order."""
+    """Return the labels given to groups of topics of `model`; each group is in ascending order."""
     found: dict[tuple[int, ...], Label] = {}
     for each in model.facts.group_labels or ():
         # In one line without unsafe characters, whoever wrote it.

@@ -40,25 +40,25 @@ class CountSums:
         return CountSums(total, variance, memory * self.weight + 1)
 
     def of_topics(self, topics: Sequence[int] | NDArray[np.int64]) -> CountSums:
-        """Return the sums of some `topics`, in their order."""
+        """Keep the sums of some `topics`, in their order."""
         return CountSums(self.total[:, topics], self.variance, self.weight)
 
     def since(self, earlier: CountSums, factor: float) -> CountSums:
-        """Return the sums of the rounds after `earlier` alone: these sums less `factor` times `earlier`.
+        """Return the sums of only the rounds after `earlier`: these sums less `factor` times `earlier`.
 
-        `factor` is the number by which later rounds have multiplied the weights of `earlier`.
+        Later rounds have multiplied the weights of `earlier` by `factor`.
         """
         variance = np.maximum(self.variance - factor**2 * earlier.variance, 0.0)
         return CountSums(self.total - factor * earlier.total, variance, self.weight - factor * earlier.weight)
 
     def of_words(self, words: NDArray[np.bool_]) -> CountSums:
-        """Return the sums of some `words`, a mask (n_words,)."""
+        """Keep the sums of some `words`, a mask (n_words,)."""
         return CountSums(self.total[words], self.variance[words], self.weight)
 
     def keeping(self, earlier: CountSums, topics: NDArray[np.int64]) -> CountSums:
         """Return these sums with some `topics` taken from `earlier`, rescaled to the weight of these sums.
 
-        The variance is then the larger one of the two.
+        Each variance is then the larger of the two.
         """
         if not len(topics):
             return self
@@ -110,7 +110,7 @@ class ReleasedCounts:
         object.__setattr__(self, "frequency_std", std)
 
     def of_topics(self, topics: Sequence[int]) -> ReleasedCounts:
-        """Return the counts of some `topics`, in their order."""
+        """Keep the counts of some `topics`, in their order."""
         return ReleasedCounts(self.sums.of_topics(topics), self.frequencies, self.frequency_std)
 
     def over(self, words: Sequence[str], others: Sequence[str]) -> ReleasedCounts:
@@ -132,7 +132,7 @@ class ReleasedCounts:
 class PriorTopics:
     """Known topics, public or released privately. Raises `InputError` for values that are no topics.
 
-    The next batch of a series starts from the fields from `counts` on.
+    The next batch of a series starts from `counts` and the fields after it.
     """
 
     topics: np.ndarray

@@ -45,7 +45,7 @@ class PriorFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLabel:
-    """The name that was given to a group of topics, and a sentence about it, which may be empty."""
+    """A name given to a group of topics, and a sentence about it, which may be empty."""
 
     topics: tuple[int, ...]
     name: str
@@ -71,7 +71,7 @@ class RunFacts:
     dataset: str | None = None
     """The name of the dataset whose budget was charged."""
     series: str | None = None
-    """The series of batches to which the documents belong."""
+    """The series of batches that the documents belong to."""
     batch: str | None = None
     """The batch of the series."""
     software: Mapping[str, Any] | None = None
@@ -117,7 +117,7 @@ class RunFacts:
     max_document_frequency: float | None = None
     """The largest share of the documents that may contain a word that is chosen privately, where it was given."""
     prior: PriorFacts | None = None
-    """The topics from which the run could start."""
+    """The topics that the run could start from."""
     prior_cache: str | None = None
     """The name under which prior topics of a public corpus are kept."""
 

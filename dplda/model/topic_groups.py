@@ -19,7 +19,7 @@ from dplda.base.errors import InputError
 from dplda.model.topic_model import TopicModel
 
 _T = TypeVar("_T")
-SAME = 0.5  # cosine from which on topics of two models are the same
+SAME = 0.5  # least cosine at which topics of two models are the same
 
 
 def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

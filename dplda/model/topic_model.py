@@ -52,7 +52,7 @@ class TopicModel:
     facts: RunFacts
     """The public settings of the run, and what else it released."""
     counts: ReleasedCounts | None = None
-    """The released counts from which the topics were estimated, if the run released any."""
+    """The released counts that the topics were estimated from, if the run released any."""
 
     def __post_init__(self) -> None:
         topics = frozen(self.topics)
@@ -89,7 +89,7 @@ class TopicModel:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """For each topic ``"clear"``, ``"weak"`` or ``"noise"``: how far it stands out from the run's noise.
+        """How far each topic stands out from the run's noise: ``"clear"``, ``"weak"`` or ``"noise"``.
 
         From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none.
         """
@@ -97,7 +97,7 @@ class TopicModel:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """For each topic the probability that it is real: that the same fit without noise has it. Empty if not known.
+        """The probability that each topic is real: that the same fit without noise has it. Empty if not known.
 
         From released numbers alone, see `dplda.learning.verdicts`.
         """
@@ -105,7 +105,7 @@ class TopicModel:
 
     @property
     def word_probabilities(self) -> tuple[Mapping[str, float], ...]:
-        """For each topic its first ten words, each with the probability that it would be among them without noise.
+        """The first ten words of each topic, each with the probability that it would be among them without noise.
 
         This is the probability that the same fit without noise has the word among the ten most probable ones of this
         topic or, if the topic is not real, of the most similar topic. Empty if the probabilities are not known.

@@ -39,7 +39,7 @@ from dplda.learning.power_method import (
 from dplda.papers.neighbours import REPLACED_ROW, ROW, ROWS, gaussian_event, pure_event, require_shares, total_mu
 
 _HALVINGS = 40  # the thresholds are 2^-40, ..., 1/2, 1; no score exceeds 1
-_CLIP_SHARE = 0.01  # share of the budget for the histogram from which the clipping threshold is chosen
+_CLIP_SHARE = 0.01  # share of the budget for the histogram that the clipping threshold is chosen from
 
 
 def adaptive_power_iteration(

@@ -1,4 +1,4 @@
-"""Attributes by which documents are grouped, such as product or month, and the rows of the resulting table.
+"""Attributes that group documents, such as product or month, and the rows of the resulting table.
 
 Attributes, groups and rows are public or released; a document's own values are private.
 """
@@ -24,7 +24,7 @@ def _week(day: date) -> str:
     return f"{year:04}-W{week:02}"
 
 
-PERIODS: dict[str, Callable[[date], str]] = {  # names of periods, in which alphabetical order is that of time
+PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabetical order is chronological
     "day": date.isoformat,
     "week": _week,
     "month": lambda day: f"{day.year:04}-{day.month:02}",
@@ -37,7 +37,7 @@ _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "t
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute by which documents are grouped: the values of a `column`, or the `period` of its dates.
+    """An attribute that groups documents: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
     (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Dates with an offset are converted to the
@@ -54,9 +54,9 @@ class Attribute:
         return self.column if self.period is None else f"{self.period}({self.column})"
 
     def group(self, value: str) -> str | None:
-        """The group of a document with this `value` in the column; None if the value names no group."""
+        """Return the group of a document with this `value` in the column; None if the value names no group."""
         if self.period is None:
-            return None if value == OTHER else value  # which is the name of a row
+            return None if value == OTHER else value  # OTHER is the name of a row
         if self.period == BOOLEAN:
             return _TRUTH.get(value.casefold())
         zone = time_zone(self.zone)
@@ -70,7 +70,7 @@ class Attribute:
 
 @lru_cache(maxsize=8)
 def time_zone(name: str) -> tzinfo:
-    """The time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
+    """Return the time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
     if name == "UTC":
         return UTC
     try:

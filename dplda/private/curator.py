@@ -100,7 +100,7 @@ class Curator:
         return tuple(names[index] for index in sorted(passed))
 
     def _select(self, event: Event, votes: dict[int, int], most: int) -> tuple[dict[int, int], float]:
-        """The noisy `votes` above the threshold, where a unit has at most `most`, and the scale of their noise (T7)."""
+        """Return the noisy `votes` above the threshold, at most `most` per unit, and the scale of their noise (T7)."""
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
         return self._noise.above_threshold(votes, scale, selection_threshold(scale, failure, most)), scale
@@ -151,7 +151,7 @@ class Curator:
         return clip_in_range(noisy, scale, quantile, *limits)
 
     def _norm_histogram(self, event: Event, contribution: Contribution, share: float = 1.0) -> tuple[np.ndarray, float]:
-        """The noisy histogram of unit norms that the charged `event` releases, and the scale of its noise."""
+        """Return the noisy histogram of unit norms that the charged `event` releases, and the scale of its noise."""
         contribution = self._about_words(contribution)
         entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
         bins, scale = self._passes.clip_histogram(contribution, entering), self._scale(event, NONNEGATIVE)
@@ -218,7 +218,7 @@ class Curator:
         raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
 
     def _sensitivity(self, replace_factor: float) -> float:
-        """The l2-sensitivity, in lattice units, of a sum of contributions of norm at most B = `BOUND` (T1).
+        """Return the l2-sensitivity, in lattice units, of a sum of contributions of norm at most B = `BOUND` (T1).
 
         It is B if a unit is added or removed, and `replace_factor` * B if one is replaced.
         """
@@ -228,7 +228,7 @@ class Curator:
         return lattice_scale(event.noise_multiplier or 0.0, self._sensitivity(replace_factor))
 
     def _add_noise(self, values: _Integers, noise: _Integers) -> _Integers:
-        """The noisy values. Exact values meet noise only here and in `Noise.above_threshold`.
+        """Return the noisy values. Exact values meet noise only here and in `Noise.above_threshold`.
 
         The audit `dplda.audit.replay` replaces these two functions to record the exact values and their noise.
         """
@@ -239,7 +239,7 @@ class Curator:
         return float(self._add_noise(value, int(self._noise.gaussian(scale, 1)[0])))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
-        """Independent noise; a coordinate's variance is divided by its column's weight (docs/privacy.md, section 5)."""
+        """Draw independent noise; variances are divided by the columns' weights (docs/privacy.md, section 5)."""
         n_rows, width = contribution.shape
         noise = np.empty((n_rows, width), np.int64)
         for weight in np.unique(contribution.weights):

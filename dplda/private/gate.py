@@ -39,7 +39,7 @@ class Release:
         return self.std / self.mass
 
     def mass_std(self, clip: float) -> float:
-        """The standard deviation of the noise of `mass`, where units were clipped to `clip`."""
+        """Return the standard deviation of the noise of `mass`, where units were clipped to `clip`."""
         return self.std / (MASS_SHARE * clip)
 
 

@@ -1,6 +1,6 @@
 """Noise: exact discrete Gaussians (OpenDP), and seeded noise for simulations (docs/privacy.md, section 5 and rule 9).
 
-With it come the scale of a release in lattice steps, noisy values with bounds, and the threshold above which a word of
+Also the scale of a release in lattice steps, noisy values with bounds, and the threshold above which a word of
 documents may be released (T7').
 """
 
@@ -31,7 +31,7 @@ enable_features("contrib")
 EXACT_SOURCE = f"OpenDP {version('opendp')}, randomness of OpenSSL and of the operating system"  # for the records
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
-_NOISE_STREAM = (1,)  # spawn key: noise is independent of all else that is drawn from the same seed, such as starts
+_NOISE_STREAM = (1,)  # spawn key: noise is independent of anything else drawn from the same seed, such as starts
 _LARGEST = 2.0**62  # values are clipped to this many lattice steps, which only brings neighbours closer together
 
 
@@ -41,13 +41,13 @@ class Noise(Protocol):
     private: bool
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """`size` independent integers (int64) from the discrete Gaussian of parameter `scale` (lattice units)."""
+        """Draw `size` independent integers (int64) from the discrete Gaussian of parameter `scale` (lattice units)."""
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         """Add noise to each value and keep the keys whose noisy value reaches `threshold`."""
 
     def coins(self, share: float, size: int) -> np.ndarray:
-        """`size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
+        """Draw `size` independent booleans, each true with probability `share` in [0, 1], to within 2^-32."""
 
 
 class ExactNoise:
@@ -120,7 +120,7 @@ class SimulatedNoise:
 
 
 def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> float:
-    """The noise scale multiplier * sensitivity / sqrt(weight), times 1 + 1e-7, rounded up to a multiple of 1/64.
+    """Return the noise scale multiplier * sensitivity / sqrt(weight), times 1 + 1e-7, rounded up to a multiple of 1/64.
 
     `sensitivity` is in lattice units, and `weight` is the weight of the column that gets the noise (docs/privacy.md,
     rule 11). The factor covers the difference between discrete and continuous Gaussian noise: by T8, a scale of 10^5,
@@ -134,7 +134,7 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
 
 
 def joint_multiplier(multipliers: Sequence[float]) -> float:
-    """The multiplier sigma of one release with the privacy loss of separate releases with `multipliers` sigma_j.
+    """Return the multiplier sigma of one release with the privacy loss of separate releases with `multipliers` sigma_j.
 
     sigma^-2 = sum sigma_j^-2, rounded up; a single multiplier is returned as it is (docs/privacy.md, section 4.1).
     """
@@ -152,7 +152,7 @@ class NoisyValues:
     values: np.ndarray
     step: float  # of the lattice, in the unit of `values`
     scale: float  # of the noise, in lattice steps
-    failure: float  # total probability with which bounds derived from the values may fail
+    failure: float  # total probability that bounds derived from the values fail
 
     @property
     def std(self) -> float:
@@ -160,7 +160,7 @@ class NoisyValues:
         return self.scale * self.step
 
     def margin(self, bounds: int = 1, terms: int = 1) -> float:
-        """The margin of a one-sided bound that fails with probability at most `failure` / `bounds`.
+        """Return the margin of a one-sided bound that fails with probability at most `failure` / `bounds`.
 
         The bound is on a sum or difference of `terms` values. A discrete Gaussian is stochastically below a continuous
         one plus a step, and each value was rounded by at most half a step.
@@ -195,7 +195,7 @@ def release_values(
 
 @lru_cache(maxsize=16)
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
-    """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
+    """Return the least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 
     A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B = `BOUND`.
     The probability that one of these words is released is largest if one word has a share y of the squared norm, thus
@@ -211,11 +211,11 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
 
 def _leak(threshold: float, scale: float, most_words: int) -> float:
-    """An upper bound on the probability that a word that only one unit contains is released (T7').
+    """Return an upper bound on the probability that a word that only one unit contains is released (T7').
 
-    The bound holds for every share y in [0, 1] of the unit's squared norm that one word has. A grid divides [0, 1] into
-    cells [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other
-    words is taken at y, since it falls with y.
+    The bound holds whatever share y in [0, 1] of the unit's squared norm one word has. A grid divides [0, 1] into cells
+    [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other words
+    is taken at y, since it falls with y.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = log_ndtr((threshold - BOUND * np.sqrt(y[1:])) / scale)

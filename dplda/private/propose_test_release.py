@@ -27,7 +27,7 @@ ROOT2 = math.sqrt(2)
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
-    """T5's bound on the change of the columns T(v_i, v_i, .), in Frobenius norm, if T changes by at most `change`.
+    """Return T5's bound on the Frobenius change of the columns T(v_i, v_i, .), if T changes by at most `change`.
 
     `gap` is at most the least eigenvalue gap of T(., ., theta), `norm` at least the operator norm of the (k, k^2)
     unfolding of T. Infinite unless `gap` exceeds `KAPPA` times `change`.
@@ -40,7 +40,7 @@ def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
 
 
 def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
-    """(Delta2, Delta3) of T6, for a corpus of at least `units` eligible units.
+    """Return (Delta2, Delta3) of T6, for a corpus of at least `units` eligible units.
 
     In Frobenius norm, one unit changes M = E2 - a m m', a = alpha0 / (alpha0 + 1), by at most Delta2, and B by at most
     Delta3.
@@ -74,7 +74,7 @@ class TopicStability:
         return ROOT2 * (2 * norm / root * turned * self.change2 + self.change3 / self._least)
 
     def sensitivity(self, gap: float) -> float:
-        """T6's bound on the change of the topics (r . x_i) x_i, in Frobenius norm.
+        """Return T6's bound on the change of the topics (r . x_i) x_i, in Frobenius norm.
 
         `gap` is at most the least eigenvalue gap of H. Infinite unless it exceeds `gap_change`.
         """
@@ -154,7 +154,7 @@ class SpectralTopics:
 
 
 def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H, for 2 <= k < d.
+    """Return the k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H, for 2 <= k < d.
 
     r (d,) is scaled to norm 1.
     """
@@ -250,7 +250,7 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
 def _release_if_stable(
     release: ReleaseValues, stage: str, value: np.ndarray, tests: tuple[StabilityTest, ...], sensitivity: float
 ) -> PtrResult:
-    """`value` with noise, or no value if `sensitivity` is not finite."""
+    """Return `value` with noise, or no value if `sensitivity` is not finite."""
     if not math.isfinite(sensitivity):
         return PtrResult(None, 0.0, tests)
     answer = release(stage, value, sensitivity)

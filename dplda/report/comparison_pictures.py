@@ -81,7 +81,7 @@ def methods(comparison: Comparison) -> list[Method]:
 
 
 def measures(comparison: Comparison) -> list[Measure]:
-    """Return the measures for which at least one outcome has a value."""
+    """Return the measures that have a value in at least one outcome."""
     return [m for m in _MEASURES if any(_value(outcome, m.field) is not None for outcome in comparison.outcomes)]
 
 

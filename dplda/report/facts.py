@@ -135,12 +135,12 @@ class Facts:
 
     @property
     def series(self) -> str:
-        """The series to which the run belongs; empty if it belongs to none."""
+        """The series that the run belongs to; empty if there is none."""
         return shown(self.recorded.series or "")
 
     @property
     def batch(self) -> str:
-        """The batch of the series to which the documents belong."""
+        """The batch of the series that the documents belong to."""
         return shown(self.recorded.batch or "")
 
     @property
@@ -223,7 +223,7 @@ class Facts:
 
     @property
     def software(self) -> Mapping[str, Any]:
-        """What made the run; empty if it was not recorded."""
+        """The software that made the run; empty if it was not recorded."""
         return self.recorded.software or {}
 
     @property

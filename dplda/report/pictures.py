@@ -267,7 +267,7 @@ def log_axis(axes: Axes, which: str, values: Sequence[float] = (), labels: Seque
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing and what is told beside it."""
+    """A drawing and the text beside it."""
 
     name: str
     """Its id on the page."""

@@ -44,7 +44,7 @@ _IRREGULAR = {"company": "companies", "person": "people"}
 
 @dataclass(frozen=True)
 class StageShare:
-    """What a stage takes of the budget, as shares of the run's mu^2 (`noise`)."""
+    """The shares of the run's mu^2 (`noise`) that a stage takes."""
 
     stage: str
     releases: float
@@ -272,7 +272,7 @@ def for_several(mu: float, failures: float) -> dict[int, str]:
 def all_runs(
     records: Sequence[DatasetRecord], models: Sequence[TopicModel], runs: Iterable[RunRecord] = ()
 ) -> dict[str, AllRuns]:
-    """Collect from a ledger's `records` of datasets what it knows of all runs on each dataset, by the dataset's name.
+    """Collect what a ledger's `records` of datasets say of all runs on each dataset, by the dataset's name.
 
     Only datasets count for which a run in `models` is recorded. `runs`, the ledger's runs, become `AllRuns.records`,
     which is empty without them.

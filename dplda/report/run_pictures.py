@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the table; the figure starts at the first
-_FAR = 0.8  # Hellinger distance from which on topics have too little in common for groups to mean anything
+_FAR = 0.8  # Hellinger distance: beyond it, topics have too little in common for groups to mean anything
 _NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
 
 

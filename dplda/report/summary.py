@@ -11,7 +11,7 @@ from dplda.report.comparison_pictures import methods, winners
 from dplda.report.pictures import shown
 from dplda.report.promise import size
 
-_USEFUL = 0.5  # share of clear topics from which on the topics of a run are called useful
+_USEFUL = 0.5  # least share of clear topics at which the topics of a run are called useful
 
 
 def topics(model: TopicModel) -> str:

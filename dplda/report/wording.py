@@ -1,4 +1,4 @@
-"""Wording of a report by its author: title, names of topics and hidden words. It changes the page only."""
+"""An author's wording of a report: title, names of topics and hidden words. It changes the page only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CARD_WORDS = 10  # maximum number of words listed for a topic
 
 @dataclass(frozen=True)
 class Wording:
-    """User text for a report. It changes how released numbers are shown, not the numbers, so it costs no budget.
+    """The user's text for a report. It changes how released numbers are shown, not the numbers: it costs no budget.
 
     `title` replaces the page's title; `names` maps numbers of topics to names; `hidden` are words that the page leaves
     out, with the phrases that contain them.
@@ -30,8 +30,8 @@ class Wording:
 class ShownTopics:
     """The topics of a run as its page shows them.
 
-    `words` contains for each topic, shown or not, its `TopicModel.relevant_words`, with their probabilities, and
-    `names` the names of guided topics and those that the user gave.
+    `words` contains the `TopicModel.relevant_words` of each topic, shown or not, with their probabilities. `names`
+    contains the names of guided topics and those that the user gave.
     """
 
     words: Sequence[Sequence[tuple[str, float]]]
@@ -85,7 +85,7 @@ def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
 
 def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
     """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
-    several = len(models) > 1  # then the pictures that compare them show topics called noise, too
+    several = len(models) > 1  # pictures that compare runs also show topics called noise
     listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
     for word in wording.hidden:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]

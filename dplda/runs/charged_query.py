@@ -107,7 +107,7 @@ def ask(run: Run[_Answer], options: QueryOptions) -> _Answer:
 
 
 def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
-    """Warn if `corpus` is tokenised with other settings than the documents of `model`.
+    """Warn if the settings that tokenise `corpus` are not those of the documents of `model`.
 
     The settings are language, lemmas, tokenizer and ngrams.
     """

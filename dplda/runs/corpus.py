@@ -110,7 +110,7 @@ class Corpus:
 
     @classmethod
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Mapping[int, str], **options: Any) -> Corpus:
-        """A corpus from one of gensim: bags of words, as lists of (word id, number), and the dictionary of their ids.
+        """Return a corpus from gensim's: bags of words, as lists of (word id, number), and the dictionary of their ids.
 
         `options` are passed to `from_counts`. A dictionary that was made of the documents is private: leave
         ``public_vocabulary`` False, and each run chooses its words privately. Raises `InputError` for ids that the
@@ -226,7 +226,7 @@ class Corpus:
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """The columns by which documents can be grouped in tables (`dplda.tabulate`). Public."""
+        """The columns that can group documents in tables (`dplda.tabulate`). Public."""
         return self._preparation.group_columns
 
     def first_groups(self) -> list[dict[str, str | None]]:
@@ -329,7 +329,7 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
 
 
 def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
-    """How text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
+    """Return how text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
     language = reading.get("language") or Tokenization.language
     given: Collection[str | Path] | str | Path | None = reading.get("stopwords")
     items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
@@ -339,7 +339,7 @@ def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
 
 
 def _words_of_item(item: str | Path, language: str) -> Sequence[str]:
-    """The words of the list that `item` names; `item` itself if it is a word. Raises `InputError` for anything else."""
+    """List the words of the list that `item` names; `item` itself if it is a word. Raises `InputError` otherwise."""
     if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
         return names(named[1] or language)
     if isinstance(item, ListName | Path):
@@ -379,7 +379,7 @@ def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
 
 
 def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
-    """Counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
+    """Count `words` in a prepared corpus: ``(counts, ids, unknown_tokens, total_tokens)``.
 
     `counts` is ``(n_documents, n_words)``. Words that are not among `words` are left out; `unknown_tokens` counts their
     tokens. All four values are private.

@@ -1,8 +1,8 @@
 """Whether a corpus has enough documents for a run, from its noisy size and a few public numbers.
 
-A live run asks `require_documents` once. Forecasts (`dplda.runs.forecast`) read the same numbers: how frequent words
-are in typical text, how many documents must contain a word for a run to release it, and the search for the least
-budget or number of documents that would do.
+A real run calls `require_documents` once. Forecasts (`dplda.runs.forecast`) read the same numbers: how frequent words
+are in typical text, how many documents must contain a word for a run to release it, and the search for the least budget
+or number of documents that would do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FREQUENT = 100  # more than the number of typical words that are too frequent t
 _LENIENCY, _DEVIATIONS = 1.5, 2.0
 # Least documents * mu: below it, topics are noise, and no prior passes its test (docs/design-log.md).
 _LEAST_SIGNAL, _LEAST_FOR_PRIOR = 150.0, 60.0
-_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
+_STEPS = 16  # of bisection: a precision of about a thousandth, far finer than a forecast
 
 
 def require_documents(
@@ -94,7 +94,7 @@ def require_documents(
 
 
 def _most(documents: float, events: Sequence[Event]) -> int:
-    """The largest number of units with which a run of `events` that releases the size `documents` is credited."""
+    """Return the most units that a corpus is assumed to have, if a run of `events` released the size `documents`."""
     return max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * _size_std(events))))
 
 
@@ -111,7 +111,7 @@ def enough_words(settings: FitSettings, events: Sequence[Event], documents: int)
 
 
 def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
-    """Return the sum of votes from which on a run releases a private word.
+    """Return the least sum of votes at which a run releases a private word.
 
     `multiplier` is the noise multiplier of the votes, and `delta` the probability that the run releases a word of a
     single unit.
@@ -122,9 +122,9 @@ def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
 
 
 def typical_words(settings: FitSettings, least: float = 0.0) -> np.ndarray:
-    """Document frequencies (n_words,), descending, of the words that a fit models if it releases those above `least`.
+    """Return the document frequencies (n_words,) of the words of typical text that a fit models, descending.
 
-    The words are those of typical text.
+    The fit is assumed to release the words above `least`.
     """
     most = settings.vocabulary.max_vocabulary
     frequencies = word_frequencies(most + _FREQUENT, least)
@@ -132,14 +132,14 @@ def typical_words(settings: FitSettings, least: float = 0.0) -> np.ndarray:
 
 
 def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
-    """Document frequencies of the `words` most frequent words of typical text, descending, from `least` on."""
+    """Return document frequencies of the `words` most frequent words of typical text, descending, down to `least`."""
     ranks = np.arange(1, words + 1)
     shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
     return np.asarray(shares[shares >= least])
 
 
 def find_least(holds: Callable[[float], bool], within: Range) -> float | None:
-    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
+    """Find the least number in a range at which `holds` is true, by bisection on a log scale; None if there is none."""
     low, high = within.low, within.high
     if not holds(high):
         return None
@@ -150,7 +150,7 @@ def find_least(holds: Callable[[float], bool], within: Range) -> float | None:
 
 
 def with_epsilon(settings: FitSettings, epsilon: float) -> FitSettings:
-    """`settings` with another `epsilon`."""
+    """Return `settings` with another `epsilon`."""
     return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
 
 
@@ -164,6 +164,6 @@ def scale_events(events: Sequence[Event], settings: FitSettings, epsilon: float)
 
 
 def rounded_up(value: float) -> str:
-    """`value` rounded up to two significant digits."""
+    """Round `value` up to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"

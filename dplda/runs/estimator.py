@@ -107,7 +107,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
+        """Infer topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
         # As in fit, a row with an entry that is not a count contributes nothing: it gets the prior mean.

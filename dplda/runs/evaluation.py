@@ -71,7 +71,7 @@ class Evaluation:
     """The guarantee of the query."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         of_topics = records(self.coherence.topics)
         return {
             "run": self.of,

@@ -393,7 +393,7 @@ def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None
     return None if least is None else math.ceil(least)
 
 
-_STANDS_OUT = 3.0  # standard deviations above 0 from which on a sum stands out from its noise
+_STANDS_OUT = 3.0  # a sum this many standard deviations above 0 stands out from its noise
 _GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/design-log.md)
 _PRIOR_DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly always
 
@@ -402,8 +402,8 @@ _PRIOR_DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nea
 class PriorForecast:
     """The expected result if the prior explains the documents.
 
-    `least_share` is the least share of the text with which a topic stands out from the noise. `least_documents` is the
-    least number of documents with which the test of the prior succeeds nearly always.
+    `least_share` is the least share of the text at which a topic stands out from the noise. `least_documents` is the
+    least number of documents at which the test of the prior succeeds nearly always.
     """
 
     least_share: float

@@ -50,12 +50,12 @@ _LARGEST_L1 = 2.0  # l1 distance of two topics without a common word
 
 
 def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
-    """Coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,); see `pair_npmi`."""
+    """Return the coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,); see `pair_npmi`."""
     return np.asarray(pair_npmi(topics, counts, top).mean(axis=1))
 
 
 def pair_npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
-    """NPMI of pairs of each topic's `top` words by co-occurrence in documents, (n_topics, n_pairs).
+    """Return NPMI of pairs of each topic's `top` words by co-occurrence in documents, (n_topics, n_pairs).
 
     `counts` is (n_documents, n_words). NPMI (Bouma 2009) is -1 for a pair that never occurs together; a pair that is in
     all documents counts 0.
@@ -76,13 +76,13 @@ def pair_npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> 
 
 
 def diversity(topics: _FloatArray, top: int = 10) -> float:
-    """Share of distinct words among the `top` words of all `topics` (n_topics, n_words)."""
+    """Return the share of distinct words among the `top` words of all `topics` (n_topics, n_words)."""
     words = np.argsort(-topics, axis=1, kind="stable")[:, :top]
     return len(np.unique(words)) / words.size
 
 
 def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
-    """l1 distance (n_topics,) of each known topic in `planted` (n_topics, n_words) to its match in `found`.
+    """Return the l1 distance (n_topics,) of each known topic in `planted` (n_topics, n_words) to its match in `found`.
 
     Topics are matched one to one. If fewer topics were found, the known topics without a match have the largest
     distance, 2.
@@ -106,7 +106,7 @@ class Judge(Protocol):
         """Return the documents' fingerprint under the ledger's `key`."""
 
     def measure(self, model: TopicModel) -> _Measured:
-        """Quality of the topics of `model`."""
+        """Measure the quality of the topics of `model`."""
 
 
 class Documents:
@@ -125,7 +125,7 @@ class Documents:
         return fingerprint(self._store, key)
 
     def measure(self, model: TopicModel) -> _Measured:
-        """NPMI@10, and the share of distinct words among the topics' top ten words."""
+        """Return NPMI@10, and the share of distinct words among the topics' top ten words."""
         counts = counts_for(model.vocabulary, self._store)[0]
         return {
             "coherence": float(npmi(model.topics, counts).mean()),
@@ -133,7 +133,7 @@ class Documents:
         }
 
     def evaluate(self, model: TopicModel) -> dict[str, Any]:
-        """Coherence, perplexity and gain of the topics of `model` in the documents, all exact.
+        """Return coherence, perplexity and gain of the topics of `model` in the documents, all exact.
 
         ``coherence`` (n_topics,) is NPMI@10 of each topic, and ``c_v`` the mean over `TopicModel.listed_topics`.
         `dplda.learning.coherence.Prediction` explains ``perplexity`` and ``gain``.
@@ -230,7 +230,7 @@ class Grid:
     words: tuple[str, ...] | None = None
     """The public vocabulary, if there is one."""
     source: str = ""
-    """Where the documents are, by which the ledger finds the comparison again."""
+    """Where the documents are; the ledger finds the comparison again by it."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Other public facts about the documents."""
     judge: Judge | None = None
@@ -300,7 +300,7 @@ class Grid:
             ledger.check_public(self.dataset, self.judge.identity(ledger.key))
 
     def parameters(self) -> dict[str, Any]:
-        """Public parameters that all cells share."""
+        """Return the public parameters that all cells share."""
         noise = {"noise": "exact"} if self.kind.charged else {"noise": "simulated", "seed": self.seed}
         common = dict(self.common)
         return {
@@ -314,7 +314,7 @@ class Grid:
         }
 
     def key(self, ledger: Ledger) -> str:
-        """Return a hash of the corpus and parameters, but not of the cells, by which the ledger finds a comparison."""
+        """Hash the corpus and parameters, but not the cells, for the ledger to find a comparison."""
         documents = self.source if self.judge is None else self.judge.identity(ledger.key).code
         parts = {"kind": self.kind, "dataset": self.dataset, "documents": documents, "words": self.words}
         return hashlib.sha256(canonical(parts | {"parameters": self.parameters()}).encode()).hexdigest()

@@ -37,7 +37,7 @@ def public_prior(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> PriorTopics:
-    """Prior topics from `corpus`, which you declare public: nothing in it is protected.
+    """Learn prior topics from `corpus`, which you declare public: nothing in it is protected.
 
     The corpus is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in
     `cache`, so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of

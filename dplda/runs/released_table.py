@@ -55,7 +55,7 @@ class Change:
     high: float
 
     def described(self, topic: str) -> str:
-        """The change of the `topic` in words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
+        """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         points, group = f"{low:.1f} to {high:.1f} points", ", ".join(self.group)
         if self.since is not None:
@@ -140,7 +140,7 @@ class ReleasedTable:
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
     def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
-        """The share of each topic in each row, (n_rows, k), in [0, 1]; the value is nan if the row has no units."""
+        """Estimate the share of each topic in each row, (n_rows, k), in [0, 1]; nan for a row without units."""
         value, low, high = self._limits(-ndtri((1 - level) / 2))
         short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
         half = (high - low) / 2
@@ -312,7 +312,7 @@ class ReleasedTable:
         }
 
     def released(self) -> dict[str, Any]:
-        """Return the released numbers as plain JSON, from which `of_released` makes the table again."""
+        """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
         return {
             "by": list(self.by),
             "groups": [list(names) for names in self.groups],
@@ -324,7 +324,7 @@ class ReleasedTable:
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> ReleasedTable:
-        """Return the inverse of `released`."""
+        """Make a table again from what `released` returned."""
         return cls(
             tuple(record["by"]),
             tuple(map(tuple, record["groups"])),
@@ -372,7 +372,7 @@ class Tables(Sequence[ReleasedTable]):
         return self.tables[index]
 
     def to_frame(self) -> Any:
-        """The only table as a pandas data frame. Raises `InputError` if there are several: name one by its index."""
+        """Return the only table as a pandas data frame. Raises `InputError` if there are several: index one of them."""
         if len(self.tables) != 1:
             raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].to_frame().")
         return self.tables[0].to_frame()
@@ -389,12 +389,12 @@ class Tables(Sequence[ReleasedTable]):
         }
 
     def released(self) -> dict[str, Any]:
-        """Return the released numbers as plain JSON, from which `of_released` makes the tables again."""
+        """Return the released numbers as plain JSON; `of_released` makes the tables from it again."""
         return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, run: str, of: str, sampling: bool = False) -> Tables:
-        """Return the inverse of `released`. Raises `InputError` for anything else."""
+        """Make the tables again from what `released` returned. Raises `InputError` for anything else."""
         try:
             tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
             return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])))

@@ -66,7 +66,7 @@ class Run(Generic[Result]):
     """The dataset whose budget is charged."""
 
     batch: str | None = None
-    """The batch to which the documents belong; None if `dataset` is not a series."""
+    """The batch that the documents belong to; None if `dataset` is not a series."""
 
     privacy: PrivacySettings
     """The requested guarantee."""

@@ -34,7 +34,7 @@ class Uniforms:
         return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
 
     def pick(self, probabilities: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
-        """`n` indices with these `probabilities`, by inversion of the distribution function."""
+        """Draw `n` indices with these `probabilities`, by inversion of the distribution function."""
         cumulative = np.cumsum(probabilities)
         return np.searchsorted(cumulative / cumulative[-1], self.draw(n), side="right")
 

@@ -80,13 +80,13 @@ class Place:
     """The batch of the series that the run is on."""
 
     prior: PriorTopics | None = None
-    """The topics from which the run may start; in a series, those of the previous batch if none are given."""
+    """The topics that the run may start from; in a series, those of the previous batch if none are given."""
 
     earlier: TopicModel | None = None
     """The model of the previous batch."""
 
     def topics(self, requested: int | Literal["auto"] | None) -> int | Literal["auto"]:
-        """Return the number of topics of the run; `requested` is None without a request, which stands for the default.
+        """Return the number of topics of the run; None as `requested` stands for the default.
 
         A series that continues has the number of the previous batch. New topics are added as they appear, not on
         request: a smaller number and ``auto`` are ignored. Raises `InputError` if more topics are `requested`.
@@ -202,7 +202,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
 
 
 def batches(ledger: Ledger, series: str) -> list[RunRecord]:
-    """For each batch of `series` its latest run with a model, in the order of the batches' first runs."""
+    """Return the latest run with a model of each batch of `series`, in the order of the batches' first runs."""
     found: dict[str, RunRecord] = {}
     for run in ledger.runs():
         if run.dataset == series and run.batch is not None and run.model:

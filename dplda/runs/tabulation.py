@@ -56,7 +56,7 @@ def tabulate(
     sampling: bool = False,
     **options: Unpack[QueryOptions],
 ) -> Tables:
-    """Noisy tables of topics by group under (epsilon, delta) differential privacy.
+    """Release noisy tables of topics by group under (epsilon, delta) differential privacy.
 
     A table has the number of units of `corpus` in each group, and the share of each topic in the group.
 
@@ -260,7 +260,7 @@ def _day(name: str, value: str | date | None) -> date | None:
 
 @dataclass(frozen=True)
 class Misfits:
-    """Of `n` documents, the shares by reason of those that are in no group of the attribute `name`; exact."""
+    """The shares of `n` documents, by reason, that are in no group of the attribute `name`; exact."""
 
     name: str
     n: int
@@ -325,6 +325,6 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
 
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
-    """`least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
+    """Return `least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
     runs = tables_of(ledger, model.facts.run or "")
     return least_noisy_shares([one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)])

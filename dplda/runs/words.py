@@ -29,7 +29,7 @@ from dplda.text.reading_options import Tokenization
 from dplda.text.tokenizers import ListedWords, match_words
 
 _SHOWN, _LONGEST_SHOWN = 5, 40  # words of a message, and characters of each
-_COMMON = 0.5  # share of the documents from which on a word indicates their language
+_COMMON = 0.5  # least share of the documents at which a word indicates their language
 _MOST_OF_PRIOR = 0.9  # a prior with a smaller share of usable words was probably read with other settings
 
 
@@ -79,7 +79,7 @@ def warn_of_prior_words(tokenization: Tokenization | None, prior: PriorTopics) -
 
 
 def _match(tokenization: Tokenization | None, words: Sequence[str]) -> ListedWords | None:
-    """Which of `words` the tokenizer finds; None if that is unknown, or if a store's tokenizer is not installed."""
+    """Find which of `words` the tokenizer finds; None if unknown, or if a store's tokenizer is not installed."""
     try:
         return None if tokenization is None else match_words(words, tokenization)
     except InputError:

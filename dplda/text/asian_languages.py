@@ -51,11 +51,11 @@ class SegmentedTokens:
         return SegmentedTokens, (self._language, self._word)
 
     def pieces(self, text: str) -> list[str]:
-        """The words of `text`."""
+        """Return the words of `text`."""
         return [word for part in self.split(text) for word in self.sequence(part) if word]
 
     def words(self, piece: str) -> list[str]:
-        """The words of a piece: the piece itself, which is one word."""
+        """Return the words of a piece: the piece itself, which is one word."""
         return [piece]
 
     def split(self, text: str) -> Iterator[str]:
@@ -64,7 +64,7 @@ class SegmentedTokens:
             yield match[0]
 
     def sequence(self, part: str) -> list[str]:
-        """The words of `part` in their order; an empty string stands for anything else."""
+        """Return the words of `part` in their order; an empty string stands for anything else."""
         try:
             tokens = _segment(self._language)(part)
         except (Exception, KeyboardInterrupt, SystemExit):
@@ -97,7 +97,7 @@ _here = _Here()
 
 
 def _segment(language: str) -> _Segment:
-    """The segmenter of `language` for this thread; made once, since that takes up to five seconds."""
+    """Return the segmenter of `language` for this thread; made once, since that takes up to five seconds."""
     if language not in _here.made:
         segmenter = _SEGMENTERS[language]
         try:
@@ -156,7 +156,7 @@ def _thai() -> _Segment:
 
 
 def _in_order(words: Iterable[str]) -> list[Token]:
-    """The tokens of a text that consists of `words`, which are their own dictionary forms."""
+    """Return the tokens of a text that consists of `words`, which are their own dictionary forms."""
     found, end = list[Token](), 0
     for word in words:
         found.append(Token(end, end := end + len(word), word, word))

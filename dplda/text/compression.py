@@ -29,7 +29,7 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"
 ARCHIVES = (".zip", ".tar", *(f".tar{ending}" for ending in COMPRESSIONS), ".tgz", ".tbz2", ".txz")
 _meter: ContextVar[Callable[[int], None]] = ContextVar("_meter", default=lambda n_bytes: None)
 _BUFFER = 1 << 17
-_UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
+_UNPACKED = 1 << 30  # a compressed file of any size may unpack to this many bytes
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 _PACKED_BYTES = 1 << 16
 _XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
@@ -43,7 +43,7 @@ _LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors that make a file as a whole unreadable into `InputError`."""
+    """Turn errors that make a whole file unreadable into `InputError`."""
     try:
         yield
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def decompress(path: Path, packed: BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """The content of `packed`, decompressed if the name of `path` ends in .gz, .bz2, .xz or .zst."""
+    """Decompress `packed` if the name of `path` ends in .gz, .bz2, .xz or .zst; return its content."""
     unpack = _UNPACKERS.get(path.suffix.lower())
     return nullcontext(packed) if unpack is None else unpack(packed)
 
@@ -97,7 +97,7 @@ def metered(report: Callable[[int], None]) -> Iterator[None]:
 
 
 def archive_of(path: Path) -> Path | None:
-    """The archive that the file `path` is in; None if it is a file on disk."""
+    """Return the archive that the file `path` is in; None if it is a file on disk."""
     if not any(ending in os.fspath(path).lower() for ending in ARCHIVES):
         return None
     return next((parent for parent in path.parents if is_archive(parent)), None)
@@ -109,12 +109,12 @@ def is_archive(path: Path) -> bool:
 
 
 def file_size(path: Path) -> int:
-    """The size of a file on disk, compressed or not; for a file in an archive, the size of the whole archive."""
+    """Return the size of a file on disk, compressed or not; for a file in an archive, the size of the whole archive."""
     return (archive_of(path) or path).stat().st_size
 
 
 def without_compression(path: Path) -> Path:
-    """`path` without a final .gz, .bz2, .xz or .zst."""
+    """Return `path` without a final .gz, .bz2, .xz or .zst."""
     return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
 
 
@@ -157,7 +157,7 @@ class _XzFile(io.RawIOBase):
 
 
 def _unpack_zst(packed: BinaryIO) -> BinaryIO:
-    """A reader of Arrow's decoder, which takes at most 128 MiB of memory."""
+    """Return a reader of Arrow's decoder, which takes at most 128 MiB of memory."""
     import pyarrow as pa
 
     return io.BufferedReader(pa.CompressedInputStream(packed, "zstd"), _PACKED_BYTES)
@@ -182,7 +182,7 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
 
 
 def list_members(archive: Path) -> list[Path]:
-    """The regular files in an archive that are not hidden, sorted. Raises `InputError` for an unsafe archive."""
+    """Return the regular files in an archive that are not hidden, sorted. Raises `InputError` for an unsafe archive."""
     found, n_bytes = [], 0
     with _opened(archive):
         for number, (name, size) in enumerate(_listed(archive)):
@@ -240,7 +240,7 @@ def _opened(archive: Path) -> Iterator[None]:
 
 
 def _listed(archive: Path) -> Iterator[tuple[str, int]]:
-    """The names of the regular files, and the sizes to which they unpack."""
+    """Yield the names of the regular files, and their unpacked sizes."""
     if _is_zip(archive):
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():
@@ -261,7 +261,7 @@ def _listed(archive: Path) -> Iterator[tuple[str, int]]:
 
 
 def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, BinaryIO], None, None]:
-    """The `wanted` files with a stream of each, which is to be read before the next one is requested."""
+    """Yield the `wanted` files, each with its stream, which must be read before the next one is requested."""
     with _opened(archive):
         if _is_zip(archive):
             with zipfile.ZipFile(archive) as packed:
@@ -280,7 +280,7 @@ def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Pat
 
 
 def _path(archive: Path, name: str) -> Path | None:
-    """The path of a member in the archive; None if it is hidden. Raises `InputError` for an unsafe name."""
+    """Return the path of a member in the archive; None if it is hidden. Raises `InputError` for an unsafe name."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if ".." in parts or name.startswith(("/", "\\")) or "\0" in name:
         raise InputError(f"{archive} holds a file whose name leads out of the archive. Pack it again.")

@@ -39,7 +39,9 @@ _Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unre
 
 
 def uci_source(path: Path, options: ReadOptions) -> CountSource:
-    """A UCI bag of words: three lines (documents, words, entries), then triples; its vocabulary is a second file.
+    """Return a source of a UCI bag of words, whose vocabulary is a second file.
+
+    The file has three lines with the numbers of documents, words and entries, and then triples.
 
     Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
     """
@@ -49,13 +51,13 @@ def uci_source(path: Path, options: ReadOptions) -> CountSource:
 
 
 def mtx_source(path: Path, options: ReadOptions) -> CountSource:
-    """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
+    """Return a source of a Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
     refuse_columns(path, "a Matrix Market file", options)
     return _triples_source(path, options, find_vocabulary(path), *_mtx_header(path))
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
-    """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
+    """Return a source of a SciPy sparse matrix. Raises `InputError` for another file or vocabulary size."""
     refuse_columns(path, "a sparse matrix", options)
     vocabulary = require_vocabulary(path)
     words = read_word_list(vocabulary)
@@ -130,7 +132,7 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
 def _read_triples(
     path: Path, n_header_lines: int, n_documents: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Document (from 1), word (from 0) and count of every entry with a valid document.
+    """Return the document (from 1), word (from 0) and count of every entry with a valid document.
 
     A word that is no whole number is negative, and so is such a count.
     """
@@ -182,7 +184,7 @@ def _parse_regular(block: bytes) -> _Triples | None:
 
 
 def _parse_line(line: bytes) -> tuple[float, float, float] | None:
-    """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
+    """Return one triple; None without a readable document. Word and count are NaN unless the line has three fields."""
 
     def number(field: bytes) -> float:
         try:
@@ -240,7 +242,7 @@ def _chunks(
 
 
 def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """`values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
+    """Return `values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
     with np.errstate(invalid="ignore"):
         fine = (values >= 0) & (values <= MAX_COUNT)
         if np.isdtype(values.dtype, "real floating"):
@@ -251,7 +253,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _load(path: Path) -> Any:
-    """The matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
+    """Return the matrix in a file of `scipy.sparse.save_npz`, as CSR. Raises `InputError`."""
     with reading(path):
         try:
             with zipfile.ZipFile(path) as archive:

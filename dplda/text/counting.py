@@ -35,6 +35,19 @@ _MAX_PROCESSES = 8  # more processes would wait for the one that reads and merge
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
 
 
+<<<<<<< HEAD
+=======
+class Tokens(Protocol):
+    """A tokenizer. Its results depend only on the arguments."""
+
+    def pieces(self, text: str) -> list[str]:
+        """Split a document into parts that can be tokenized separately."""
+
+    def words(self, piece: str) -> Sequence[str]:
+        """Return the words of one piece, repeated as often as they occur."""
+
+
+>>>>>>> room-words
 class _Chunk(NamedTuple):
     """Consecutive documents, and the defects among them."""
 
@@ -43,7 +56,7 @@ class _Chunk(NamedTuple):
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
-    """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
+    """Return the tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
     from dplda.text import tokenizers  # worker processes import this module but do not need spaCy
 
     return tokenizers.find_tokens(tokenization)
@@ -55,7 +68,7 @@ def count_words(
     processes: int | None = None,
     most: int | None = None,
 ) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order, of at most `most` (default 4096) documents.
+    """Yield chunks of counted documents, in order, of at most `most` (default 4096) documents.
 
     The counts depend neither on `most` nor on the number of `processes` (None: one per core). Raises `InputError` if
     the language is not available.
@@ -123,7 +136,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
 
 
 def _chunks(records: Iterable[TextRecord | Defect], most: int) -> Iterator[_Chunk]:
-    """Chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
+    """Yield chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
     chunk, characters = _Chunk([], Counter()), 0
     for record in records:
         if isinstance(record, Defect):
@@ -218,7 +231,7 @@ class _Pieces(dict[str, int]):
         return number
 
     def matrix(self) -> csr_array:
-        """How often each word occurs in each piece, (n_pieces, n_words)."""
+        """Return how often each word occurs in each piece, (n_pieces, n_words)."""
         ones = np.ones(len(self._indices), np.int32)
         rows = (ones, np.array(self._indices), np.array(self._indptr))
         return csr_array(rows, shape=(len(self), len(self.words)))

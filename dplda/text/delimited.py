@@ -36,7 +36,7 @@ _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> TextSource:
-    """The tables `files`, each with a header, as one table. Skips empty files.
+    """Return a source of the tables `files`, each with a header, as one table. Skips empty files.
 
     Fields are separated by tabs, or without `tabs` by a comma, unless the first header has no comma outside quotation
     marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records. Raises
@@ -53,7 +53,7 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, *, tabs: bool)
 def table_records(
     files: Sequence[Path], options: ReadOptions, *, tabs: bool
 ) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
-    """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
+    """Return the columns of the first of `files`, and all records with all their values. Raises `InputError`."""
     tables = _tables(files, options, tabs)
 
     def records() -> Iterator[dict[str, str | Defect] | Defect]:
@@ -77,7 +77,7 @@ def _tables(files: Sequence[Path], options: ReadOptions, tabs: bool) -> list[_Ta
 
 
 def _guess_delimiter(files: Sequence[Path]) -> bytes:
-    """The delimiter of the first header. Raises `InputError` if several characters could be it."""
+    """Return the delimiter of the first header. Raises `InputError` if several characters could be it."""
     path, start = next(((file, start) for file in files if (start := _start(file)).strip(b"\r\n")), (files[0], b""))
 
     def has_columns(delimiter: bytes) -> bool:
@@ -122,7 +122,7 @@ def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
 
 
 def _start(path: Path) -> bytes:
-    """The beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
+    """Return the beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
     with open_bytes(path) as stream:
         start = stream.read(_HEADER_BYTES)
     whole = len(start) < _HEADER_BYTES
@@ -146,7 +146,7 @@ class _Table:
     options: ReadOptions
 
     def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
-        """The rows after the first `skip`; see `RowReader`."""
+        """Return the rows after the first `skip`; see `RowReader`."""
         places = sorted(self.names.index(name) for name in columns.names)
         order = [None if name is None else places.index(self.names.index(name)) for name in columns.wanted]
 
@@ -156,7 +156,7 @@ class _Table:
         return rows_after(skip, self.records(places), row)
 
     def value(self, field: bytes) -> str | Defect:
-        """The text of a raw `field`."""
+        """Return the text of a raw `field`."""
         return decode_field(self.grammar.value(field), self.options.encoding)
 
     def records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
@@ -165,7 +165,7 @@ class _Table:
         return islice(records, 1, None)
 
     def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
-        """The fields at `places` of each line, header included."""
+        """Yield the fields at `places` of each line, header included."""
         record = self.grammar.record(len(self.names), places)
         lines = every_line(self.path)
         for line in dropwhile(lambda line: not isinstance(line, Defect) and not line.strip(BLANK), lines):
@@ -177,7 +177,7 @@ class _Table:
                 yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
 
     def _spanning_lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
-        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed.
+        """Yield the fields at `places` of each record, header included. Raises `InputError` if the file is malformed.
 
         The pattern of a record finds almost all of them. The others are walked along: records of another number of
         fields, with very many quotation marks, or that continue past what has been read.
@@ -235,7 +235,7 @@ class _Table:
 
 
 def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
-    """The fields of one line; fields after the first `most` may be missing.
+    """Return the fields of one line; fields after the first `most` may be missing.
 
     In a malformed line quotation marks are ordinary text.
     """
@@ -303,11 +303,11 @@ class _Grammar:
                 return fields, at
 
     def value(self, field: bytes) -> bytes:
-        """The content of a raw `field`."""
+        """Return the content of a raw `field`."""
         return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
 
 
 def _end(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
-    """Where the match of `pattern` that begins `at` ends; `at` if nothing matches."""
+    """Return where the match of `pattern` that begins `at` ends; `at` if nothing matches."""
     match = pattern.match(buffer, at)
     return at if match is None else match.end()

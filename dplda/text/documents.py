@@ -76,12 +76,12 @@ _LIGATURES = re.compile("[\ufb00-\ufb06]")
 
 
 def is_document(file: Path) -> bool:
-    """Whether `file`, by its name, is a document from which text must be extracted."""
+    """Whether text must be extracted from `file`, by its name."""
     return file.suffix.lower() in _KINDS
 
 
 def missing_extractors(files: Collection[Path]) -> str:
-    """The missing libraries that some of `files` need, and how to install them; empty if no library is missing."""
+    """Name the missing libraries that some of `files` need, and how to install them; empty if none is missing."""
     libraries = {ending: _KINDS[ending][1] for file in files if (ending := file.suffix.lower()) in _KINDS}
     lacking = {ending: name for ending, name in sorted(libraries.items()) if name and find_spec(name) is None}
     if not lacking:
@@ -105,7 +105,7 @@ def load_libraries() -> None:
 
 
 def extract_texts(files: Iterable[Path], encoding: str | None) -> Iterator[str | Defect]:
-    """The text or defect of each of `files`, in order."""
+    """Extract the text of each of `files`, in order; yields it, or a defect."""
     n_servers = min(_MAX_SERVERS, os.cpu_count() or 1)
     idle: SimpleQueue[_Server] = SimpleQueue()
     servers = [_Server() for _ in range(n_servers)]
@@ -145,7 +145,7 @@ class _Server:
         self._stopped = False
 
     def extract(self, file: Path, encoding: str | None) -> str | Defect:
-        """The text of `file`. If the server dies, it is started anew and asked once more."""
+        """Return the text of `file`. If the server dies, it is started anew and asked once more."""
         for _ in range(2):
             with suppress(OSError, EOFError):
                 return self._ask(file, encoding)
@@ -233,7 +233,7 @@ def _relay_and_exit(file: Path, encoding: str | None, answers: IO[bytes]) -> Non
 
 
 def _answer_of_child(file: Path, encoding: str | None) -> bytes:
-    """What a new process answers about `file`; a defect if it does not answer."""
+    """Return what a new process answers about `file`; a defect if it does not answer."""
     ours, its = os.pipe()
     child = os.fork()
     if child == 0:
@@ -250,7 +250,7 @@ def _answer_of_child(file: Path, encoding: str | None) -> bytes:
 
 
 def _read_until(pipe: int, deadline: float) -> bytes:
-    """All bytes of `pipe`; none after the `deadline` or if they are too many."""
+    """Return all bytes of `pipe`; none after the `deadline` or if they are too many."""
     parts, length = list[bytes](), 0
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
         part = os.read(pipe, 1 << 20)
@@ -304,7 +304,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:
-    """The text of `file`, whose content is `raw`. May raise any exception for content that is malformed."""
+    """Extract the text of `file`, whose content is `raw`. May raise any exception for malformed content."""
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG
     text = _KINDS[file.suffix.lower()][0](raw, encoding)
@@ -312,7 +312,7 @@ def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def _joined(pieces: Iterable[str]) -> str | Defect:
-    """All `pieces`, unless they are too long for a document."""
+    """Return all `pieces`, unless they are too long for a document."""
     kept, length = list[str](), 0
     for piece in pieces:
         kept.append(piece)
@@ -337,7 +337,7 @@ def _pdf_text(raw: bytes, encoding: str | None) -> str | Defect:
 def _zipped_xml_text(
     raw: bytes, encoding: str | None, part: re.Pattern[str], handler: type[_XmlHandler]
 ) -> str | Defect:
-    """The text of the files in a zip file whose names match `part`; together they may unpack to `MAX_BYTES`."""
+    """Return the text of the files in a zip file whose names match `part`; together they may unpack to `MAX_BYTES`."""
     from defusedxml.sax import parseString
 
     found, room = handler(), MAX_BYTES
@@ -417,7 +417,7 @@ def _html_text(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def _decoded_as(raw: bytes, named: str | None) -> str | Defect:
-    """`raw` in the encoding that the document names, else as a text file is decoded.
+    """Return `raw` in the encoding that the document names, else as a text file is decoded.
 
     Latin-1 and ASCII are names that programs give to Windows-1252 and UTF-8 too, so these names are ignored. The name
     UTF-16 is ignored, too: without a byte order mark it cannot be true.
@@ -470,7 +470,7 @@ def _email_text(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def _body(part: MIMEPart) -> str | Defect:
-    """Text of a part: its plain version if there is one, else its HTML; "" for attachments and pictures."""
+    """Return the text of a part: its plain version if there is one, else its HTML; "" for attachments and pictures."""
     if part.is_attachment() or part.get_filename() is not None:
         return ""
     content_type = part.get_content_type()

@@ -57,7 +57,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def raw_lines(path: Path) -> Iterator[bytes | None]:
-    """Lines of `path` without their ends, blank lines included; None for a line longer than `MAX_BYTES`."""
+    """Yield the lines of `path` without their ends, blank lines included; None for a line longer than `MAX_BYTES`."""
     with open_bytes(path) as stream:
         while line := stream.readline(MAX_BYTES + 2):
             if len(line) <= MAX_BYTES or line.endswith(b"\n"):
@@ -69,13 +69,13 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
 
 
 def every_line(path: Path) -> Iterator[bytes | Defect]:
-    """Lines of `path`, blank lines included, without a byte order mark; each is one record."""
+    """Yield all lines of `path`, blank ones included, without a byte order mark; each is one record."""
     for number, line in enumerate(raw_lines(path)):
         yield Defect.TOO_LONG if line is None else line if number else line.removeprefix(BOM)
 
 
 def record_lines(path: Path) -> Iterator[bytes | Defect]:
-    """Lines of `path` that are not blank; each is one record."""
+    """Yield the lines of `path` that are not blank; each is one record."""
     for line in raw_lines(path):
         line = line.removeprefix(BOM) if line else line
         if line is None:
@@ -85,7 +85,7 @@ def record_lines(path: Path) -> Iterator[bytes | Defect]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
-    """Lines of `path` that are not blank, each decoded separately, with their line numbers from 1."""
+    """Yield the lines of `path` that are not blank, each decoded separately, with their line numbers from 1."""
     for number, raw in enumerate(raw_lines(path), start=1):
         if raw is None:
             yield number, Defect.TOO_LONG
@@ -94,7 +94,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
 
 
 def read_whole(file: Path) -> bytes | Defect:
-    """The content of a file that is one document, up to one byte more than `MAX_BYTES`.
+    """Return the content of a file that is one document, up to one byte more than `MAX_BYTES`.
 
     By this byte, `decode` recognises a document that is too long.
     """
@@ -106,7 +106,7 @@ def read_whole(file: Path) -> bytes | Defect:
 
 
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
-    """Text of one document in the declared `encoding`, else by its byte order mark, else in UTF-8, cp1252 or Latin-1.
+    """Decode one document in the declared `encoding`, else by its byte order mark, else in UTF-8, cp1252 or Latin-1.
 
     Text with a NUL character is a defect, because the bytes are probably an image, or UTF-16 without a mark.
     """
@@ -125,7 +125,7 @@ def decode(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
-    """One field of a record in the declared `encoding`, else UTF-8 (with lone surrogates), cp1252 or Latin-1."""
+    """Decode one field of a record in the declared `encoding`, else UTF-8 (with lone surrogates), cp1252 or Latin-1."""
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG
     try:
@@ -141,7 +141,7 @@ def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
-    """Text of one record, and whether its fields need `mend`, because the record is not UTF-8."""
+    """Decode one record; also return whether its fields need `mend`, because the record is not UTF-8."""
     try:
         return raw.decode(encoding or "utf-8"), False
     except (UnicodeError, ValueError):
@@ -184,7 +184,7 @@ def check_encoding(encoding: str | None, *, records: bool, marks: str = "") -> N
 
 
 def find_paths(named: Named) -> tuple[Path, ...]:
-    """The paths that `named` stands for, sorted: each name is a path, or a pattern for the files that match it.
+    """Find the paths that `named` stands for, sorted: each name is a path, or a pattern that file names match.
 
     A name that exists is no pattern. Raises `InputError` if a pattern matches nothing or a file is named twice.
     """
@@ -209,7 +209,7 @@ def find_paths(named: Named) -> tuple[Path, ...]:
 
 
 def common_name(paths: Sequence[Path], stems: Sequence[str]) -> str:
-    """A name for several files: the common beginning of their `stems`, else the name of their folder."""
+    """Return a name for several files: the common beginning of their `stems`, else the name of their folder."""
     first, last = min(stems), max(stems)
     length = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
     common = first[:length]

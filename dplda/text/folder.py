@@ -20,7 +20,7 @@ PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The `files` of `folder`, in this order.
+    """Return a source of the `files` of `folder`, in this order.
 
     Raises `InputError` for options of tables, and if a library is missing that one of the files needs.
     """
@@ -29,13 +29,13 @@ def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> 
 
 
 def document_source(path: Path, options: ReadOptions) -> TextSource:
-    """One document, such as a PDF file; errors as in `folder_source`."""
+    """Return a source of one document, such as a PDF file; errors as in `folder_source`."""
     refuse_columns(path, "one document", options)
     return _documents(path.parent, [path], options)
 
 
 def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The members `files` of an archive, one document each, in the order of the archive. Raises `InputError`."""
+    """Return a source of the members `files` of an archive, one document each, in its order. Raises `InputError`."""
     refuse_columns(archive, "an archive of text files", options)
     check_encoding(options.encoding, records=False)
 
@@ -66,7 +66,7 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
 
 
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
-    """Regular files under `folder`, sorted, whose names or relative paths match `pattern`; see `choose_files`.
+    """List the files under `folder`, sorted, whose names or relative paths match `pattern`; see `choose_files`.
 
     Hidden files, files that programs leave in every folder, and links are left out. Without links, no document counts
     twice. Raises `InputError` if no file is left.
@@ -85,7 +85,7 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
 
 
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
-    """The `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
+    """Choose the `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
 
     `PATTERN_SEPARATOR` separates patterns. Raises `InputError` if no file is left.
     """

@@ -93,7 +93,7 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 
 
 def open_located(located: Located, options: ReadOptions) -> Source:
-    """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
+    """Return the source of files whose format is known. Raises `InputError` if a check of the reader fails."""
     format, files, root, archive = located
     if located.is_folder:
         return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
@@ -149,7 +149,7 @@ def _locate_several(files: list[Path], format: str | None) -> Located:
 
 
 def _guess_format(path: Path) -> str:
-    """The format of a file by its name. Raises `InputError` if no format fits."""
+    """Return the format of a file by its name. Raises `InputError` if no format fits."""
     guess = "document" if is_document(path) or path.suffix.lower() == ".md" else _named_format(path)
     if guess is None and without_compression(path).suffix.lower() in _PLAIN:
         raise InputError(
@@ -162,7 +162,7 @@ def _guess_format(path: Path) -> str:
 
 
 def default_name(paths: Path | Sequence[Path]) -> str:
-    """Name of a dataset: the file's name without endings, the folder's name, or what several files have in common."""
+    """Return the name of a dataset: the file's without endings, the folder's, or what several files have in common."""
     if not isinstance(paths, Path) and len(paths) > 1:
         return common_name(paths, [default_name(path) for path in paths])
     path = paths if isinstance(paths, Path) else paths[0]
@@ -179,7 +179,7 @@ def default_name(paths: Path | Sequence[Path]) -> str:
 
 
 def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Located:
-    """A folder of documents, or one table in several files, by the names of the files alone."""
+    """Return a folder of documents, or one table in several files, by the names of the files alone."""
     if format in _FILES:
         raise InputError(f"format {format!r} reads a single file, and {folder} is a folder. Name a file in it.")
     archive = folder if is_archive(folder) else None
@@ -226,7 +226,7 @@ def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
 
 
 def _common_format(folder: Path, files: Sequence[Path]) -> str:
-    """The format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
+    """Return the format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
     if not any(map(_named_format, files)):
         return _FOLDER
     parts = {_named_format(file) for file in files if not _is_about(file, folder)}

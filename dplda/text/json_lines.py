@@ -54,7 +54,7 @@ _STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,1000}', re.DOTALL)
 
 
 def json_source(files: Sequence[Path], options: ReadOptions, *, arrays: bool) -> TextSource:
-    """A source of the documents in `files`, in order. A file holds JSON lines or, only with `arrays`, a JSON array.
+    """Return a source of the documents in `files`, in order: JSON lines or, only with `arrays`, a JSON array.
 
     The first character of a file tells which; the JSON writer put it there, whatever the records hold. Raises
     `InputError` if the first objects lack a column.
@@ -68,7 +68,7 @@ def json_source(files: Sequence[Path], options: ReadOptions, *, arrays: bool) ->
 def json_records(
     files: Sequence[Path], options: ReadOptions, *, arrays: bool
 ) -> Iterator[tuple[dict[str, Any], int] | Defect]:
-    """The objects in `files` with all their keys, and the number of bytes of each; see `json_source`."""
+    """Yield the objects in `files` with all their keys, and the number of bytes of each; see `json_source`."""
     in_array = _array_files(files, options, arrays)
     for raw in _raw_objects(files, in_array):
         fields = _parse(raw, options.encoding)
@@ -76,7 +76,7 @@ def json_records(
 
 
 def lines_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """A source of the lines of `files`, in order; each line is one document, even if it is blank.
+    """Return a source of the lines of `files`, in order; each line is one document, even if it is blank.
 
     Raises `InputError` for column options and for empty files.
     """
@@ -103,7 +103,7 @@ def _array_files(files: Sequence[Path], options: ReadOptions, arrays: bool) -> f
 
 
 def _begin(stream: BinaryIO) -> bytes:
-    """What was read of `stream` from the first byte that is not white space; empty at the end of the file."""
+    """Return what was read of `stream` from the first byte that is not white space; empty at the end of the file."""
     read = stream.read(_CHUNK).removeprefix(BOM).lstrip(_SPACE)
     while not read and (more := stream.read(_CHUNK)):
         read = more.lstrip(_SPACE)
@@ -111,7 +111,7 @@ def _begin(stream: BinaryIO) -> bytes:
 
 
 def _json_columns(files: Sequence[Path], options: ReadOptions, in_array: frozenset[Path]) -> Columns:
-    """The columns to read; raises `InputError` if the first objects lack a column that the options name.
+    """Return the columns to read; raises `InputError` if the first objects lack a column that the options name.
 
     A column that the options leave out is chosen for each document from its own keys, so that no document changes how
     another is read. Messages show only keys that occur in every sampled object, because other keys may be content
@@ -138,7 +138,7 @@ def _json_columns(files: Sequence[Path], options: ReadOptions, in_array: frozens
 
 
 def _raw_objects(files: Sequence[Path], in_array: frozenset[Path]) -> Iterator[bytes]:
-    """The raw lines or elements of `files` that are not defects."""
+    """Yield the raw lines or elements of `files` that are not defects."""
     for file in files:
         raw = _array_elements(file) if file in in_array else record_lines(file)
         yield from (record for record in raw if not isinstance(record, Defect))
@@ -147,7 +147,7 @@ def _raw_objects(files: Sequence[Path], in_array: frozenset[Path]) -> Iterator[b
 def _rows(
     path: Path, in_array: bool, columns: Columns, encoding: str | None, skip: int
 ) -> Generator[Row | Defect, None, int]:
-    """The rows after the first `skip`; see `RowReader`."""
+    """Return the rows after the first `skip`; see `RowReader`."""
 
     def numbered() -> Iterator[tuple[int, bytes] | Defect]:
         for number, raw in enumerate(_array_elements(path) if in_array else record_lines(path), start=1):
@@ -164,7 +164,7 @@ def _rows(
 
 
 def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect | None:
-    """The JSON object in `raw`; the defect of what is other JSON; None for what is not JSON."""
+    """Return the JSON object in `raw`; the defect of what is other JSON; None for what is not JSON."""
     line = decode_line(raw, encoding)
     if isinstance(line, Defect):
         return line
@@ -183,7 +183,7 @@ def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect | None:
 
 
 def _malformed(path: Path, number: int) -> InputError:
-    """The error for a file whose element with the `number`, from 1, is not JSON."""
+    """Return the error for a file whose element with the `number`, from 1, is not JSON."""
     return InputError(
         f"{path} is not well-formed JSON: element {number:,} of its array (exact, not private, not for publication) "
         "is not JSON, or the file ends before the array does. Export it again, as JSON, JSON lines or Parquet."
@@ -205,7 +205,7 @@ class _Scanner:
         self._depth, self._in_string, self._too_long = 0, False, False
 
     def elements(self) -> Iterator[bytes | Defect]:
-        """The elements in order. Raises `InputError`."""
+        """Yield the elements in order. Raises `InputError`."""
         number = 1
         while True:
             mark = self._next_mark()

@@ -1,4 +1,4 @@
-"""Guesses of the language of texts, by their script and their stop words."""
+"""Guesses at the language of texts, by their script and their stop words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEADING, _MISTAKEN = 50, 5  # of so many first chosen words, so many from one l
 
 
 def guess_language(texts: Sequence[str]) -> str | None:
-    """The code of the language that most of the `texts` seem to be in, by script and stop words; None if unclear."""
+    """Guess the code of the language of most of the `texts`, by script and stop words; None if unclear."""
     text = " ".join(text[:_GUESSED_CHARACTERS] for text in texts[:_GUESSED_TEXTS]).lower()
     letters = sum(map(str.isalpha, text))
     for code, script in _SCRIPTS:
@@ -52,7 +52,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 
 def mistaken_language(words: Sequence[str], language: str) -> str | None:
-    """The code of another language than `language` that words chosen from texts suggest; None if they suggest none.
+    """Return the code of a language other than `language` that `words` of texts suggest; None if they suggest none.
 
     The texts were read as `language`, and its own frequent words do not count. The `words` are the most frequent first.
     """

@@ -91,7 +91,7 @@ class Tokenization:
             raise InputError(f"ngrams must be a whole number from 1 to {LONGEST_PHRASE} (words), got {self.ngrams!r}.")
 
     def facts(self) -> dict[str, Any]:
-        """What stores, ledgers and models record: public and short, with a digest of the stop words."""
+        """Return what stores, ledgers and models record: public and short, with a digest of the stop words."""
         facts: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "tokenizer": self.tokenizer}
         if self.stopwords:
             digest = hashlib.sha256("\n".join(self.stopwords).encode("utf-8", "surrogatepass")).hexdigest()

@@ -28,10 +28,10 @@ DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats witho
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
 UNIT_BYTES = 16
-NO_ID = bytes(UNIT_BYTES)  # in place of a key: the document lacks the id by which documents are told apart
+NO_ID = bytes(UNIT_BYTES)  # in place of a key: the document lacks the id that tells documents apart
 DOCUMENT = "document"  # the privacy unit of a corpus without a unit column
-_ROUNDED = 2.0**53  # floating-point numbers from here on may be other whole numbers, rounded
-_SHORTENED = 1e11  # and those that spreadsheets write with an exponent, of which they show six digits
+_ROUNDED = 2.0**53  # floating-point numbers from here on may be rounded from other whole numbers
+_SHORTENED = 1e11  # spreadsheets write numbers from here on with an exponent, and show six digits
 _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
@@ -62,8 +62,8 @@ class Defect(Enum):
 class TextRecord(NamedTuple):
     """One text document. `unit` is the key of its privacy unit (16 bytes), `groups` its values in the group columns.
 
-    If each document is a unit, the key is that of its id if a column of ids was named (`NO_ID` without an id), else of
-    its number.
+    If each document is a unit, the key is that of its number or, if a column of ids was named, of its id (`NO_ID`
+    without one).
     """
 
     id: str
@@ -93,14 +93,14 @@ class Records(Protocol):
     """Reads text documents one by one."""
 
     def __call__(self, skip: int = 0) -> Iterator[TextRecord | Defect]:
-        """The documents after the first `skip`, which are skipped as fast as the format allows."""
+        """Yield the documents after the first `skip`, which are skipped as fast as the format allows."""
 
 
 class Chunks(Protocol):
     """Reads documents of counts in chunks."""
 
     def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
-        """The documents after the first `skip`, in chunks.
+        """Yield the documents after the first `skip`, in chunks.
 
         The first `skip` documents, defective ones included, must be whole chunks.
         """
@@ -119,7 +119,7 @@ class TextSource:
 
 @dataclass(frozen=True)
 class CountSource:
-    """A source of counted documents that have not been read yet; `chunks` reads them; else as `TextSource`."""
+    """A source of counted documents that have not been read yet; like `TextSource`, but read by `chunks`."""
 
     files: tuple[Path, ...]
     unit: str
@@ -131,7 +131,7 @@ Source = TextSource | CountSource
 
 
 def unit_key(value: Any) -> bytes | None:
-    """Key of the privacy unit with the name `value`, or None if `value` is not a name.
+    """Hash `value`, the name of a privacy unit, to its key; None if `value` is not a name.
 
     Different spellings of one value give one key, so that no unit is split in two. White space around a name is
     ignored, and composed and decomposed accents are equal. 7, 7.0, "7" and "7.0" are equal, too (pandas writes whole
@@ -144,7 +144,7 @@ def unit_key(value: Any) -> bytes | None:
 
 
 def group_value(value: Any) -> str | None:
-    """The group, such as a product or a date, that a cell with `value` names; None if it names none.
+    """Return the group, such as a product or a date, that a cell with `value` names; None if it names none.
 
     Different spellings of one value are equal, as in `unit_key`. Truth values are ``true`` and ``false``, dates are in
     ISO 8601. A value that is longer than 200 characters, or not printable, is no name.
@@ -163,7 +163,7 @@ def group_value(value: Any) -> str | None:
 
 
 def _spelling(value: Any) -> str | None:
-    """`value`, a string or number, as a string that is the same for all its spellings.
+    """Return `value`, a string or number, as a string that is the same for all its spellings.
 
     None for an empty, missing or rounded value, and for a value of another type.
     """
@@ -195,7 +195,7 @@ def _without_exponent(value: str) -> str | None:
 
 
 def document_key(ordinal: int) -> bytes:
-    """Key of a document that is its own unit. The `ordinal` only distinguishes documents; no result depends on it."""
+    """Hash the `ordinal` of a document that is its own unit. It only tells documents apart; no result depends on it."""
     return _hash(b"document", str(ordinal))
 
 
@@ -261,7 +261,7 @@ class ReadOptions:
 class Columns:
     """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
 
-    The columns `groups` contain what tables are grouped by, such as a product or a date.
+    Tables are grouped by the columns `groups`, such as a product or a date.
 
     The text of a document is in all columns `text` together. Without `text`, in formats whose records have fields of
     their own, the text is in the first of the columns `TEXT_NAMES` that the record has.
@@ -274,16 +274,16 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The distinct columns."""
+        """The names of all columns to read, without repeats."""
         return tuple(dict.fromkeys(name for name in self.wanted if name is not None))
 
     @property
     def wanted(self) -> tuple[str | None, ...]:
-        """The columns of the text, of the id, of the unit and of groups, in the order that `row` takes their values."""
+        """The columns of text, id, unit and groups, in the order in which `row` takes their values."""
         return (*self.text, self.id, self.unit, *self.groups)
 
     def row_of(self, fields: Mapping[Any, Any]) -> Row:
-        """The row of a record, which maps names of columns to values and may lack columns."""
+        """Return the row of a record that maps names of columns to values and may lack columns."""
         if self.text:
             return self.row([None if name is None else fields.get(name) for name in self.wanted])
         text = next((value for name in TEXT_NAMES if (value := fields.get(name)) is not None), None)
@@ -291,7 +291,7 @@ class Columns:
         return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit), groups
 
     def row(self, values: Sequence[Any]) -> Row:
-        """A row of the `values` of the columns `wanted`.
+        """Make a row from the `values` of the columns `wanted`.
 
         Several texts are joined by an empty line, which no phrase crosses. A missing text counts as empty. A record is
         defective if one of these values is not text, or if all of them are missing.
@@ -300,7 +300,7 @@ class Columns:
         texts, (name, unit, *groups) = values[:n_texts], values[n_texts:]
         if n_texts == 1:
             return texts[0], name, unit, tuple(groups)
-        # Missing are None, NaN and the missing values of pandas.
+        # None, NaN and the missing values of pandas are missing.
         present = [
             text
             for text in texts
@@ -328,10 +328,10 @@ def rows_after(
 def text_source(
     files: Sequence[Path], options: ReadOptions, parts: Sequence[RowReader], total: int | None = None
 ) -> TextSource:
-    """The documents of the `parts` in order, numbered from 1 across all parts.
+    """Return a source of the documents of the `parts`, in order, numbered from 1 across all parts.
 
-    The number identifies a document that has no id or unit column. It depends on how many records precede the
-    document, defective ones included, and not on their content.
+    A document without an id or unit column is identified by its number. The number depends on how many records precede
+    the document, defective ones included, and not on their content.
     """
 
     def rows(skip: int) -> Iterator[Row | Defect]:
@@ -397,7 +397,7 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
 
 
 def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
-    """The error for a table in which no column has a usual name for the text."""
+    """Return the error for a table without a column of a usual name for the text."""
     return InputError(
         f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
     )
@@ -430,5 +430,5 @@ def plainly_named(names: Sequence[str]) -> bool:
 
 
 def shorten(names: Sequence[str]) -> str:
-    """The first `names`, separated by commas."""
+    """List the first `names`, separated by commas."""
     return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

@@ -114,7 +114,7 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
 
 
 def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
-    """A record of a CSV or TSV file; empty and undecodable fields count as missing."""
+    """Return a record of a CSV or TSV file; empty and undecodable fields count as missing."""
     if isinstance(record, Defect):
         return record
     values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
@@ -123,7 +123,7 @@ def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:
-    """The statistics of each column in the sample."""
+    """Return the statistics of each column in the sample."""
     unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
     return [
         ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, ())

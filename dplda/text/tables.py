@@ -47,7 +47,7 @@ _Batches = Callable[[], Iterable[Any]]
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The tables `files`, in order, after a check of their schemas, which are public.
+    """Check the schemas of the tables `files`, which are public; return a source of their rows, in order.
 
     Raises `InputError` if a table lacks a column, or if its types cannot hold text and units. The type null, which
     pandas gives to a column without values, is accepted in a part if another part has values.
@@ -70,7 +70,7 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 
 
 def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
-    """The columns of the first of `files` with their types, and the number of rows of all. Raises `InputError`."""
+    """Read the columns of the first of `files` with their types, and the total number of rows. Raises `InputError`."""
     types, n_rows = dict[str, str](), 0
     for path in files:
         with _table(path) as table:
@@ -81,7 +81,7 @@ def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
 
 
 def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
-    """The first `most` rows of the first of `files`, with the values of the columns that are not nested."""
+    """Read the first `most` rows of the first of `files`, with the values of the columns that are not nested."""
     with _table(files[0]) as table:
         schema = table.schema_arrow
         names = [name for name in schema.names if not pa.types.is_nested(schema.field(schema.names.index(name)).type)]
@@ -142,7 +142,7 @@ def _type(schema: Any, name: str) -> Any:
 
 
 def _called(kind: Any) -> str:
-    """The name of a type, shortened: the fields of a struct may be many."""
+    """Return the name of a type, shortened: the fields of a struct may be many."""
     name = str(kind)
     return name if len(name) <= _LONGEST_TYPE else f"{name[:_LONGEST_TYPE]}..."
 
@@ -199,7 +199,7 @@ def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[R
 
 
 def _decoded(value: Any) -> Any:
-    """`value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
+    """Return `value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
     return decode_field(value, "utf-8") if isinstance(value, bytes) else value
 
 
@@ -229,7 +229,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
-    """The documents of `texts`: strings, or mappings from field names to values.
+    """Return a source of the documents in `texts`: strings, or mappings from field names to values.
 
     Raises `InputError` for what is no iterable of documents. The fields of an iterator, which can be read only once,
     are checked when its documents are read.
@@ -270,7 +270,7 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
 
 
 def table_source(table: Any, options: ReadOptions) -> TextSource:
-    """The rows of `table`, after a check of its schema, which is public.
+    """Check the schema of `table`, which is public; return a source of its rows.
 
     A table that has columns can be read again; a stream of batches, once. Raises `InputError` for another object, and
     for a column that is missing or has a type that cannot hold texts or name units.
@@ -309,7 +309,7 @@ def _holds_objects(column: Any) -> bool:
 
 
 def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
-    """A function that returns `texts` at its first call, and raises `InputError` at the next."""
+    """Return a function that returns `texts` at its first call, and raises `InputError` at the next."""
     unread = [texts]
 
     def read() -> Iterable[Any]:
@@ -324,7 +324,7 @@ def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
 
 
 def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
-    """The fields to read. Raises `InputError` if the first documents lack a field that the options name.
+    """Return the fields to read. Raises `InputError` if the first documents lack a field that the options name.
 
     A field that the options leave out is chosen for each record from its own names, so that no record changes how
     another is read. Messages show only names that occur in every sampled record.
@@ -352,7 +352,7 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
 
 
 def _stream(table: Any) -> tuple[Any, _Batches]:
-    """The schema of an object with an Arrow stream, and a function that reads its batches."""
+    """Return the schema of an object with an Arrow stream, and a function that reads its batches."""
     if not hasattr(table, _STREAM):
         raise InputError(
             "table must be a pandas or polars DataFrame, an Arrow table or reader, a DuckDB relation or a Hugging Face "
@@ -372,13 +372,13 @@ def _open_stream(table: Any) -> Any:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The values of a column of a record batch, or of a table, whose columns are in chunks."""
+    """Return the values of a column of a record batch, or of a table, whose columns are in chunks."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return [value for chunk in chunks for value in _values(chunk)]
 
 
 def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
-    """The rows of a pandas DataFrame.
+    """Return a source of the rows of a pandas DataFrame.
 
     Arrow would infer the type of a column of objects from all its values, so that one value decided how others are
     read. Such columns are read cell by cell, and only the others are converted.

@@ -38,12 +38,12 @@ _FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound m
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
-_UNSEGMENTED = ("bo",)  # languages without white space between words for which there is no segmenter
+_UNSEGMENTED = ("bo",)  # languages without white space between words and without a segmenter
 _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th")  # written with vowel signs
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
-    """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
+    """Return the tokenizer of `tokenization`. Raises `InputError` if it is not available."""
     language, lemmas, stopwords = tokenization.language, tokenization.lemmas, tokenization.stopwords
     words: OrderedTokens
     if tokenization.tokenizer == "fast":
@@ -56,7 +56,7 @@ def find_tokens(tokenization: Tokenization) -> Tokens:
 
 
 def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> FastTokens:
-    """The fast tokenizer with spaCy's lists for `language`, and with `stopwords` as further stop words.
+    """Return the fast tokenizer with spaCy's lists for `language`, and with `stopwords` as further stop words.
 
     Raises `InputError` if spaCy does not have the language or, with `lemmas`, its lemmas, or if white space does not
     separate its words.
@@ -73,7 +73,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collectio
 
 
 def word_rule(language: str, lemmas: bool, stopwords: Collection[str] = ()) -> WordRule:
-    """What counts as a word in `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
+    """Return the word rule of `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
     table: Any = {}
     if lemmas and not finds_lemmas(language):
         try:
@@ -128,7 +128,7 @@ class SpacyTokens:
         return SpacyTokens, self._arguments
 
     def pieces(self, text: str) -> list[str]:
-        """The parts of `text` between white space.
+        """Return the parts of `text` between white space.
 
         In a language whose tokens may contain white space, the pieces are the words of `text`.
         """
@@ -137,19 +137,19 @@ class SpacyTokens:
         return [word for part in self.split(text) for word in self._analyse(part) if word]
 
     def words(self, piece: str) -> list[str]:
-        """The words of one piece."""
+        """Return the words of one piece."""
         return [piece] if self._whole else [word for word in self.sequence(piece) if word]
 
     def split(self, text: str) -> list[str]:
-        """The parts of `text` that are analysed one by one."""
+        """Return the parts of `text` that are analysed one by one."""
         return _PART.findall(text) if self._whole else text.split()
 
     def sequence(self, part: str) -> list[str]:
-        """The words of `part` in their order; an empty string stands for anything else."""
+        """Return the words of `part` in their order; an empty string stands for anything else."""
         return self._analyse(part) if self._whole or len(part) <= _MAX_PIECE else [""]
 
     def _analyse(self, text: str) -> list[str]:
-        """The word of each token of `text`; empty for a token that does not count."""
+        """Return the word of each token of `text`; empty for a token that does not count."""
         language = self._arguments[0]
         analyser = _analyser(language)
         tokens = analyser.tokenizer(text)
@@ -185,7 +185,7 @@ _here = _Here()
 
 
 def _analyser(language: str) -> _Analyser:
-    """The analyser of `language` for this thread; kept, since it takes a tenth of a second to make."""
+    """Return the analyser of `language` for this thread; kept, since it takes a tenth of a second to make."""
     made = _here.made.get(language)
     if made is None or made.tokens >= _FOUND_TOKENS:
         made = _here.made[language] = _Analyser(_tokenizer(language))
@@ -202,7 +202,7 @@ def _tokenizer(language: str) -> Any:
 
 
 def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
-    """A copy of `tokenizer`, of `language`, with an empty vocabulary, for `text` only.
+    """Return a copy of `tokenizer`, of `language`, with an empty vocabulary, for `text` only.
 
     Rules for strings that do not occur in `text` are left out, because adding them takes a tenth of a second.
     """
@@ -214,13 +214,13 @@ def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
 
 
 class OrderedTokens(Tokens, Protocol):
-    """A tokenizer that also tells the order of words, and where other tokens stand between them."""
+    """A tokenizer that also knows the order of words, and where other tokens stand between them."""
 
     def split(self, text: str) -> Iterable[str]:
-        """The parts of a text, which are read one by one."""
+        """Return the parts of a text, which are read one by one."""
 
     def sequence(self, part: str) -> Sequence[str]:
-        """The words of a part in their order; an empty string stands for a stop word, a number or punctuation."""
+        """List the words of a part in order; an empty string stands for a stop word, a number or punctuation."""
 
 
 class PhraseTokens:
@@ -238,7 +238,7 @@ class PhraseTokens:
         return PhraseTokens, (self._tokens, self._longest)
 
     def pieces(self, text: str) -> list[str]:
-        """The words and phrases of `text`. Raises `ValueError` if there are more than four million."""
+        """Return the words and phrases of `text`. Raises `ValueError` if there are more than four million."""
         found: list[str] = []
         for run in self._runs(text):
             found += phrases(run, self._longest)
@@ -247,11 +247,11 @@ class PhraseTokens:
         return found
 
     def words(self, piece: str) -> list[str]:
-        """The words of a piece: the piece itself, which is one word or phrase."""
+        """Return the words of a piece: the piece itself, which is one word or phrase."""
         return [piece]
 
     def _runs(self, text: str) -> Iterator[list[str]]:
-        """The words of `text` in runs of adjacent words; no phrase reaches from one run into the next."""
+        """Yield the words of `text` in runs of adjacent words; no phrase reaches from one run into the next."""
         for paragraph in _PARAGRAPH.split(text):
             run: list[str] = []
             for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
@@ -263,7 +263,7 @@ class PhraseTokens:
             yield run
 
     def _sequence(self, part: str) -> Sequence[str]:
-        """The words of `part` in their order, from the cache if it is short."""
+        """Return the words of `part` in their order, from the cache if it is short."""
         if len(part) > _LONGEST_REMEMBERED:
             return self._tokens.sequence(part)
         if len(self._seen) >= _REMEMBERED:
@@ -274,7 +274,7 @@ class PhraseTokens:
 
 
 def phrases(run: Sequence[str], longest: int) -> list[str]:
-    """The words of `run`, and its phrases of up to `longest` words, joined by an underscore."""
+    """Return the words of `run`, and its phrases of up to `longest` words, joined by an underscore."""
     sizes = range(1, min(longest, len(run)) + 1)
     return [JOINER.join(run[first : first + size]) for size in sizes for first in range(len(run) - size + 1)]
 
@@ -295,7 +295,7 @@ class ListedWords:
 
 
 def match_words(entries: Iterable[str], tokenization: Tokenization) -> ListedWords:
-    """Which of the `entries` of a word list the tokenizer of `tokenization` can find in text.
+    """Find which `entries` of a word list the tokenizer of `tokenization` can find in text.
 
     A word can be found if the tokenizer makes exactly this word of it, in small or capital letters, or if it is the
     lemma of another word; a phrase, if its words can be found. A segmenter, which splits by the context, is given each
@@ -317,7 +317,7 @@ def match_words(entries: Iterable[str], tokenization: Tokenization) -> ListedWor
         return any(words_of(form) == [word] for form in forms) or (word in lemmas and plain(word) == word)
 
     def reason(words: Sequence[str]) -> str:
-        """Why the phrase of `words` is in no text; empty if it can be."""
+        """Return why the phrase of `words` is in no text; empty if it can be."""
         if words and all(map(is_found, words)):
             if len(words) <= tokenization.ngrams:
                 return ""

@@ -17,7 +17,7 @@ _SEED_WORDS = "Write a line for each topic, such as: space: [orbit, launch, sate
 
 
 def read_word_list(path: Path) -> list[str]:
-    """The words of `path`, one per line; blank lines and surrounding space are ignored. Raises `InputError`."""
+    """Read the words in `path`, one per line; blank lines and surrounding space are ignored. Raises `InputError`."""
     words = []
     for _, line in text_lines(path):
         if isinstance(line, Defect):
@@ -29,7 +29,7 @@ def read_word_list(path: Path) -> list[str]:
 
 
 def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
-    """The words of each named topic in a YAML or JSON file, such as ``space: [orbit, launch]``.
+    """Read the words of each named topic in a YAML or JSON file, such as ``space: [orbit, launch]``.
 
     Words and names lose surrounding space, and words become lower-case. Raises `InputError` for anything else.
     """
@@ -48,7 +48,7 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
-    """The mapping in a YAML or JSON file. Raises `InputError`, whose message ends in `hint`, for anything else.
+    """Read the mapping in a YAML or JSON file. Raises `InputError`, whose message ends in `hint`, for anything else.
 
     `key` is the word for a key in messages, such as ``topic``.
     """
@@ -79,7 +79,7 @@ def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
 
 
 def find_vocabulary(path: Path) -> Path | None:
-    """The vocabulary of a count file, or None.
+    """Find the vocabulary of a count file, or None.
 
     Its name is UCI's (``vocab.X.txt`` for ``docword.X.txt``), gensim's (``X.vocab``, ``X/vocab.txt``, ``base.vocab``,
     ``dir/vocab.txt``) or ``X.vocab.txt``.
@@ -88,7 +88,7 @@ def find_vocabulary(path: Path) -> Path | None:
 
 
 def require_vocabulary(path: Path) -> Path:
-    """The vocabulary of a count file. Raises `InputError` with the expected name if there is none."""
+    """Return the vocabulary of a count file. Raises `InputError` with the expected name if there is none."""
     vocabulary = find_vocabulary(path)
     if vocabulary is None:
         likely = next(_candidates(path))

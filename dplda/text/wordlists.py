@@ -54,35 +54,35 @@ _WITHOUT_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 def english(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent English words that `read_corpus` can find; see `frequent_words`."""
+    """Return the `count` most frequent English words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("en", count, lemmas=lemmas)
 
 
 def german(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent German words that `read_corpus` can find; see `frequent_words`."""
+    """Return the `count` most frequent German words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("de", count, lemmas=lemmas)
 
 
 def french(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent French words that `read_corpus` can find; see `frequent_words`."""
+    """Return the `count` most frequent French words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("fr", count, lemmas=lemmas)
 
 
 def spanish(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent Spanish words that `read_corpus` can find; see `frequent_words`."""
+    """Return the `count` most frequent Spanish words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("es", count, lemmas=lemmas)
 
 
 def frequent_words(
     language: str, count: int, *, lemmas: bool = False, stopwords: Collection[str] = (), tokenizer: str = ""
 ) -> list[str]:
-    """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
+    """List the `count` most frequent words of `language`: ``"en"``, ``"de"``, ``"fr"`` or ``"es"``.
 
-    They are spelled as documents are read: in lower case, without stop words and single letters. Words with digits are
-    left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set `lemmas` if the corpus is read with
-    lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Words that `tokenizer` does not find
-    are left out, too; the default is the tokenizer of `read_corpus`. Raises `InputError` if the package wordfreq is not
-    installed, or has fewer words.
+    The most frequent come first. Words are spelled as documents are read: in lower case, without stop words and single
+    letters. Words with digits are left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set
+    `lemmas` if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out.
+    Words that `tokenizer` does not find are left out, too; the default is the tokenizer of `read_corpus`. Raises
+    `InputError` if the package wordfreq is not installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
@@ -95,7 +95,7 @@ def frequent_words(
 
 
 def _words(tokenization: Tokenization) -> Iterator[str]:
-    """The distinct words of the list, as the tokenizer finds them; what it splits or drops is left out.
+    """Yield the distinct words of the list, as the tokenizer finds them, without those that it splits or drops.
 
     Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
     """
@@ -117,7 +117,7 @@ def _words(tokenization: Tokenization) -> Iterator[str]:
 
 
 def names(language: str) -> list[str]:
-    """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
+    """Return first and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
 
     Names that are also common words are left out; the module states the rule. Raises `InputError` for
     another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
@@ -126,7 +126,7 @@ def names(language: str) -> list[str]:
 
 
 def language_code(name: str, kind: str = "word list") -> str:
-    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``.
+    """Return the code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``.
 
     Raises `InputError`, whose message calls the list a `kind`, for another language.
     """
@@ -141,7 +141,7 @@ def language_code(name: str, kind: str = "word list") -> str:
 
 @cache
 def names_of(language: str) -> tuple[str, ...]:
-    """The names of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``) that are not common words, sorted.
+    """Return the names of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``) that are not common words, sorted.
 
     They are in lower case, and also spelled without accents and umlauts. Raises `InputError` if a package is missing.
     """
@@ -158,7 +158,7 @@ def names_of(language: str) -> tuple[str, ...]:
 
 
 def _listed(language: str) -> Iterator[str]:
-    """The names of both packages. Raises `ImportError` if one is missing."""
+    """Yield the names of both packages. Raises `ImportError` if one is missing."""
     from faker import Factory
     from faker.providers import person
 
@@ -198,7 +198,7 @@ def _word_test(language: str) -> Callable[[str], bool]:
 
 
 def _occurrences(language: str) -> Callable[[str], float]:
-    """A function that returns the relative frequency of a spelling, in which capital letters count.
+    """Return a function that returns the relative frequency of a spelling, in which capital letters count.
 
     It returns 0 if spaCy has no table ``lexeme_prob`` of `language`.
     """

@@ -46,7 +46,7 @@ class WordRule:
     syllables: bool = False
 
     def __call__(self, token: str, lemma: str | None = None) -> str:
-        """The word that `token` counts as, or the empty string if it does not count.
+        """Return the word that `token` counts as, or the empty string if it does not count.
 
         `lemma`, the tokenizer's own, is used if `lemmas` has no entry for the token in lower case.
         """
@@ -59,7 +59,7 @@ class WordRule:
         return word if is_word else ""
 
     def find_mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
-        """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
+        """Find the `runs` in `text` that are words of letters and digits, such as ``5g``, or marks if they are set."""
         found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
         return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
 
@@ -79,7 +79,7 @@ def _is_mark(character: str) -> bool:
 
 
 class Token(NamedTuple):
-    """The place of a token in its text, how it is spelled, and its lemma; None for none, empty if it does not count."""
+    """The place of a token in its text, its spelling, and its lemma: None without one, empty if it does not count."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class Token(NamedTuple):
 
 
 def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
-    """Replace the `tokens` into which one of the `runs` was split by one token.
+    """Put one token in place of the `tokens` that one of the `runs` was split into.
 
     `runs` are matches in the text, from left to right; a run that a token crosses stays as it is. This keeps words such
     as ``5g`` whole, which many tokenizers take for a number and a unit.
@@ -96,7 +96,7 @@ def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[T
     starts = [run.start() for run in runs]
 
     def run_of(token: Token) -> int:
-        """The number of the run that holds `token`, or -1."""
+        """Return the number of the run that holds `token`, or -1."""
         number = bisect_right(starts, token.start) - 1
         return number if number >= 0 and token.end <= runs[number].end() else -1
 
@@ -109,7 +109,7 @@ def rejoin(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[T
 
 
 def whole_numbers(text: str, separators: str = ".,:") -> str:
-    """`text` with an underscore for each of the `separators` between two digits.
+    """Replace each of the `separators` between two digits in `text` by an underscore.
 
     A number such as 3.5 or 10:30 is then one run with the letters that follow it, and no word.
     """
@@ -143,7 +143,7 @@ class FastTokens:
         self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """Pieces of `text` in lower case, cut so that every run lies inside one piece."""
+        """Cut `text`, in lower case, into pieces so that every run lies inside one piece."""
         # The periods stay, because they may be those of a name of a host.
         lower = whole_numbers(text.lower(), ",:")
         if lower.isascii() and not _may_hold_address(lower):  # splits at punctuation too: fewer distinct pieces
@@ -151,16 +151,16 @@ class FastTokens:
         return lower.split()
 
     def words(self, piece: str) -> tuple[str, ...]:
-        """The words of one piece."""
+        """Return the words of one piece."""
         runs = _runs().findall(self._plain(piece))
         return tuple(word for run in runs for word in self._parts(run) if word)
 
     def split(self, text: str) -> list[str]:
-        """The parts of `text` between white space, in lower case."""
+        """Return the parts of `text` between white space, in lower case."""
         return whole_numbers(text.lower(), ",:").split()
 
     def sequence(self, part: str) -> list[str]:
-        """The words of `part` in their order; an empty string stands for anything else."""
+        """Return the words of `part` in their order; an empty string stands for anything else."""
         found, end, part = [], 0, self._plain(part)
         for run in _runs().finditer(part):
             found += [""] * (run.start() > end) + self._parts(run[0])
@@ -168,11 +168,11 @@ class FastTokens:
         return found + [""] * (end < len(part))
 
     def _parts(self, run: str) -> list[str]:
-        """The word of each part of `run`; empty for a part that does not count."""
+        """Return the word of each part of `run`; empty for a part that does not count."""
         return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
 
     def _plain(self, piece: str) -> str:
-        """`piece` with plain apostrophes, and with a period in place of each address and each name of a host."""
+        """Return `piece` with plain apostrophes, and with a period in place of each address and each name of a host."""
         piece = piece.replace("\u2019", "'")
         if _may_hold_address(piece):
             # An e-mail or web address, or a user's name after @.
@@ -199,19 +199,19 @@ def _may_hold_address(text: str) -> bool:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
+    """Return the pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
     return re.compile(rf"\w+(?:[{_marks()}]+\w*|'\w+){{0,{_MOST_JOINED}}}")
 
 
 @cache
 def run_pattern() -> re.Pattern[str]:
-    """The pattern of a run of letters, digits, underscores and combining marks alone."""
+    """Return the pattern of a run of letters, digits, underscores and combining marks alone."""
     return re.compile(rf"[\w{_marks()}]+")
 
 
 @cache
 def _around(inside: str) -> re.Pattern[str]:
-    """The pattern of one character at which a text is split to find addresses and names of hosts.
+    """Return the pattern of one character at which a text is split to find addresses and names of hosts.
 
     It is no letter, digit, underscore or combining mark, and none of the characters `inside` addresses and names.
     """

@@ -46,7 +46,7 @@ ASKED_FOR = {"p.csv", "store"}  # what a user asks to be written, exact and priv
 )
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("leaky")
-    paths = os.pathsep.join([str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(SCRIPT.parents[1] / "helpers"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, str(SCRIPT), str(folder), request.param]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

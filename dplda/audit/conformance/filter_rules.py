@@ -45,7 +45,7 @@ def grant_is_never_exceeded(harness: Harness) -> None:
 
 
 def impossible_numbers_are_refused(harness: Harness) -> None:
-    """A cost or grant that is not a number, negative or without bound is refused, and changes nothing.
+    """A cost or grant that is not a number, is negative or is infinite is refused, and changes nothing.
 
     Every comparison with NaN is false, and a negative cost is a refund. If a ledger breaks this rule, one malformed
     request lifts the limit for all that follow.
@@ -125,7 +125,7 @@ def release_is_charged_once(harness: Harness) -> None:
 
 
 def ending_refunds_no_charge(harness: Harness) -> None:
-    """What was charged stays spent, however and how often its run ends.
+    """A charge stays spent, however and however often its run ends.
 
     Only what was reserved and not charged is given back. If a ledger breaks this rule, an answer costs nothing if its
     run is abandoned afterwards.
@@ -224,7 +224,7 @@ def time_gives_nothing_back(harness: Harness) -> None:
 
 
 def order_is_not_time(harness: Harness) -> None:
-    """The latest grant is the one that was made last, whatever the clock said.
+    """The grant in force is the one made last, whatever the clock said.
 
     If a ledger breaks this rule, after a clock was set back, a grant that was withdrawn is in force again.
     """

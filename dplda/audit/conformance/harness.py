@@ -1,4 +1,4 @@
-"""Tools for the rules: ledgers in new folders, other processes, deaths at a chosen moment, and a wrong clock."""
+"""Tools for the rules: ledgers in new folders, other processes, kills at a chosen moment, and a wrong clock."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Harness:
         return place
 
     def copy_of(self, place: Place) -> Place:
-        """Copy both folders."""
+        """Copy both folders of `place`."""
         copy = self.empty_place()
         restore(place.folder, copy.folder)
         restore(place.outside, copy.outside)
@@ -107,7 +107,7 @@ class Harness:
 
     @cached_property
     def measure(self) -> Measure:
-        """How this ledger states costs."""
+        """The measure in which this ledger states costs."""
         with self.open(self.empty_place()) as ledger:
             return ledger.measure
 
@@ -209,7 +209,7 @@ def received(connection: Connection) -> Any:
 
 
 def wait_for_others(connection: Connection) -> None:
-    """In a process that `Harness.race` started: wait for the start of the next round."""
+    """Wait for the start of the next round, in a process that `Harness.race` started."""
     connection.send("ready")
     connection.recv()
 
@@ -241,7 +241,7 @@ def succeeds(call: Callable[..., object], *arguments: Any) -> bool:
 
 
 def restore(copy: Path, folder: Path) -> None:
-    """Make `folder` hold what `copy` holds, and nothing else."""
+    """Replace the contents of `folder` by those of `copy`."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(copy, folder)
 

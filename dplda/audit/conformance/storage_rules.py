@@ -87,7 +87,7 @@ def _killed_run(
 
 
 def open_reservations_count(harness: Harness) -> None:
-    """What a running process has reserved is not given to another one.
+    """A budget that a running process has reserved is not given to another one.
 
     A ledger that clears up unfinished runs when it is opened must know that their processes have died. If a ledger
     breaks this rule, two processes spend the same budget.
@@ -188,7 +188,7 @@ def old_copy_is_noticed(harness: Harness) -> None:
 
 
 def old_copy_charges_nothing_again(harness: Harness) -> None:
-    """A run that is going on cannot charge a release again after an old copy was put back.
+    """After an old copy was put back, a run in progress cannot charge a release again.
 
     The files may be replaced while a process has the ledger open. If a ledger breaks this rule, the process charges the
     same release for each answer, and restores the old file in between.
@@ -322,7 +322,7 @@ def _is_database(file: Path) -> bool:
 
 
 def edits_of(folder: Path) -> Iterator[_Edit]:
-    """Edits of each file in `folder`, each of them to be made on the original files.
+    """Yield edits of each file in `folder`; apply each one to the original files.
 
     Numbers in text become zero, lines and rows are removed, columns of numbers become zero, bytes are changed, and the
     end is cut off.
@@ -351,7 +351,7 @@ def edits_of(folder: Path) -> Iterator[_Edit]:
 
 
 def _database_edits(file: Path) -> Iterator[_Edit]:
-    """Edits of a database, one by one: a table loses its rows, or a column of numbers becomes zero."""
+    """Yield edits of a database, one by one: a table loses its rows, or a column of numbers becomes zero."""
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables:

@@ -81,7 +81,7 @@ from dplda.private.statistics.third_moment import THIRD_MOMENT
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
-_FREQUENCY_ROUNDS = 1  # of REFINE_ROUNDS, whose budget goes to the words' frequencies if pairs of words are counted
+_FREQUENCY_ROUNDS = 1  # of REFINE_ROUNDS; its budget goes to the words' frequencies if pairs of words are counted
 # Without noise, rounds cost only time, and a small corpus needs many. Counts are then smoothed, and not averaged.
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
 _FEW_DOCUMENTS = 40  # times the squared number of topics
@@ -103,7 +103,7 @@ _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 _GAIN_SLOPE, _GAIN_INTERCEPT, _LEAST_GAIN = 0.25, -0.45, 0.05
 _GAIN_DEVIATIONS = 3.0  # standard deviations of the noise by which the sum of gains must exceed 0
 _LEAST_COMMON_WORDS = 2  # for each topic; with fewer, the prior is about something else
-_SAME = 0.5  # weight in a guided topic from which on a prior topic is taken to be the same
+_SAME = 0.5  # a prior topic is the same as a guided topic if it has at least this weight in it
 _SHARE_NORM = 1.0  # largest norm of a document's proportions
 
 
@@ -353,7 +353,7 @@ def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: F
 def learn_from_prior(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Return the prior topics that the documents contain most, over `words`, for a prior that explains the documents.
+    """Choose the prior topics that the documents contain most, over `words`; the prior explains the documents.
 
     One noisy sum, of the documents' proportions of all prior topics, spends the events of `learn`. The topics with the
     largest sums are chosen. Text about another topic does not count for them. `rng` is not used.

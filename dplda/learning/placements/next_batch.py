@@ -39,11 +39,11 @@ from dplda.private import Gate, WordFrequencies
 ROUNDS, MEMORY = 4, 0.7  # rounds of a batch, and the weight of a round relative to the next one
 _FREQUENCY_MEMORY = 0.9  # factor on the precision of the frequencies of earlier batches
 _KNOWN_WORDS = 2.0  # factor on the documents in the limit on the number of words: noise is averaged over batches
-# A new topic needs 5 words whose unexplained rise exceeds 5 standard deviations, and takes all above 2.
+# A new topic needs 5 words whose unexplained rise exceeds 5 standard deviations; then it takes all words above 2.
 _NEW_WORDS, _DEVIATIONS, _SOME_DEVIATIONS = 5, 5.0, 2.0
-_DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, relative to it, if nothing happens
-# A topic has faded, and its words stay as they were, if its share is below so many standard deviations of the noise, or
-# below this part of an average share.
+_DRIFT = 0.25  # relative standard deviation of a word's frequency from batch to batch if nothing happens
+# A topic has faded, and keeps its words, if its share is below this many standard deviations of the noise, or below
+# this fraction of an average share.
 _DEVIATIONS_HELD, _LEAST_HELD = 3.0, 0.1
 _LEAST_STD = 1e-9  # of a frequency
 
@@ -62,7 +62,7 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
 def learn(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Run every stage after the size (`documents`) and the words; the prior is what the previous batch released."""
+    """Run every stage after the size (`documents`) and the words; the prior holds the previous batch's releases."""
     prior = settings.prior
     assert prior is not None
     assert prior.counts is not None
@@ -159,9 +159,10 @@ def _new_topic(
     """Return a topic (n_words,) of words that rose, if there are enough; none otherwise.
 
     A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches.
-    For a new word the latter is taken to be the least frequency of the known words. A word that was too frequent for
-    earlier batches has no rise. Rises that are explained by a change in the prevalence of the known `topics`
-    (n_words, k) do not count: the part in their span is removed by least squares.
+    For a new word, the frequency in earlier batches is taken to be the least frequency of the known words. A word that
+    was too frequent for earlier batches has no rise. A change in the prevalence of the known `topics` (n_words, k) may
+    explain a part of the rises: the part in the span of the topics. Least squares remove this part, which does not
+    count.
     """
     known = batch.known
     if not known.any():

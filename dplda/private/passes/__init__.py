@@ -1,1 +1,1 @@
-"""Execution engines that sum over the private counts: local threads, a GPU, or a Dask cluster."""
+"""Engines that sum over the private counts: local threads, a GPU, or a Dask cluster."""

@@ -52,7 +52,7 @@ _SAME_SOFTWARE = (
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Client]:
-    """Context manager that yields a client of the Dask scheduler at `address`, such as ``tcp://host:8786``.
+    """Yield a client of the Dask scheduler at `address`, such as ``tcp://host:8786``.
 
     Raises `InputError` without Dask, a scheduler that answers, or workers.
     """
@@ -116,7 +116,7 @@ class ClusterPasses(Passes):
         self._counts = None
 
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
-        """Not available on a cluster: raises `InputError`."""
+        """Raise `InputError`: exact moments are not available on a cluster."""
         raise InputError("This placement needs all counts in one place: use --engine local.")
 
     def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
@@ -185,7 +185,7 @@ class _Hidden:
     value: Any
 
     def __sizeof__(self) -> int:
-        """Size in bytes, from which Dask decides what to move and what to write to disk."""
+        """Return the size in bytes, so that Dask can decide what to move and what to write to disk."""
         from dask.sizeof import sizeof
 
         counts = self.value
@@ -194,7 +194,7 @@ class _Hidden:
 
 
 def _task(function: Callable[..., Any]) -> Callable[..., _Hidden]:
-    """A task on hidden values. An error reveals only its type, since its message may quote private values."""
+    """Make `function` a task on hidden values. An error reveals only its type: its message may quote private values."""
 
     @wraps(function)
     def task(*arguments: _Hidden) -> _Hidden:

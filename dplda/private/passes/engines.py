@@ -35,7 +35,7 @@ _MAX_PROCESSES = 4
 
 @contextmanager
 def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator[Callable[[Progress], None]]:
-    """Compile in other processes those kernels of `statistics` that the cache on disk lacks.
+    """Compile the kernels of `statistics` that the cache on disk lacks, in other processes.
 
     Yields a function that waits until they are compiled and reports the wait as a stage of progress. If the cache is
     not writable, no process is started, and the yielded function compiles them in this process. Leaving the context
@@ -87,7 +87,7 @@ def _is_compiled(kernel: Statistic | None) -> bool:
 
 
 def _mark(kernel: Statistic | None) -> Path:
-    """An empty file in the cache folder that exists if `kernel` was compiled there."""
+    """Return an empty file in the cache folder that exists if `kernel` was compiled there."""
     return Path(str(cache_folder())) / f"{kernel.name if kernel else 'units'}.compiled"
 
 
@@ -96,7 +96,7 @@ _Engine = Callable[[CountStore], Passes]
 
 @contextmanager
 def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[_Engine]:
-    """Context manager that yields the function which makes the `Passes` of a store.
+    """Yield the function that makes the `Passes` of a store.
 
     These passes run in threads, on a GPU or on a cluster. If `passes`, the number of passes of the run, is 1, local
     passes on the CPU read the counts in parts and do not keep them in memory.

@@ -74,7 +74,7 @@ class GpuPasses(LocalPasses):
             return [to_numpy(norms) for norms in on_gpu]
 
     def _units(self) -> Iterator[UnitArrays]:
-        """Every range of units, on the GPU, in alternating streams (see `Gpu.turn`)."""
+        """Yield every range of units, on the GPU, in alternating streams (see `Gpu.turn`)."""
         held = len(self._held)
         for index, units in enumerate(self._held):
             with self._gpu.turn(index):

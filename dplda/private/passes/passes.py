@@ -74,7 +74,7 @@ class Passes(ABC):
         self._words, self._rows, self._sizes = words, rows, []
 
     def count_group_votes(self, attribute: Attribute, most: int) -> tuple[dict[str, int], int]:
-        """Votes for each group by `attribute`, and the votes that a group of all documents would receive.
+        """Count the votes for each group by `attribute`, and those that a group of all documents would receive.
 
         A unit votes for at most `most` groups, as it votes for words in `count_votes`.
         """
@@ -88,24 +88,24 @@ class Passes(ABC):
 
     @abstractmethod
     def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
-        """The result of `group_votes` for each range."""
+        """Return the result of `group_votes` for each range."""
 
     def count_votes(self) -> tuple[np.ndarray, int]:
-        """Votes for each word, (n_words,), and the votes that a word in every document would receive."""
+        """Count the votes for each word, (n_words,), and those that a word in every document would receive."""
         words = self.dictionary if self._words is None else self._words
         votes, full = self._sum_ranges(count_votes, word_hashes(words))
         return votes, full
 
     def count_units(self) -> int:
-        """The number of units of which a document has at least `MINIMUM_LENGTH` tokens among the words in use."""
+        """Count the units with a document of at least `MINIMUM_LENGTH` tokens among the words in use."""
         return int(self._sum_ranges(_count_eligible)[0])
 
     def n_units(self) -> int:
-        """The number of units with an eligible document (`Block.eligible`), whatever the words in use."""
+        """Return the number of units with an eligible document (`Block.eligible`), whatever the words in use."""
         return sum(self._range_sizes())
 
     def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:
-        """The histogram of the norms of some units, in which each unit counts as B (see `clip_bins`).
+        """Return the histogram of the norms of some units, in which each unit counts as B (see `clip_bins`).
 
         `sampled` (n,), int64, are the indices of these units, ascending. For the norms see `UnitSums.norms`.
         """
@@ -115,11 +115,11 @@ class Passes(ABC):
         return np.asarray(self._histogram(contribution, chosen))
 
     def largest_norm(self, contribution: Contribution) -> float:
-        """The largest norm (see `UnitSums.norms`) of a unit; 0 if no unit is eligible."""
+        """Return the largest norm (see `UnitSums.norms`) of a unit; 0 if no unit is eligible."""
         return max(self._map_ranges(_largest_norm, contribution), default=0.0)
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
-        """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates.
+        """Return the integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates.
 
         The latter is the divisor of means (`statistics.clipping.quantise`).
         """
@@ -127,29 +127,28 @@ class Passes(ABC):
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
-        """The unclipped moments m, E2 and E3(., ., h) over the words in use, for the placement ``config4``.
+        """Return the unclipped moments m, E2 and E3(., ., h) over the words in use, for the placement ``config4``.
 
-        The public `h` (n_words,), entries in [0, 1], is the vector with which the third moment is contracted in one
-        mode.
+        The third moment is contracted in one mode with the public vector `h` (n_words,), whose entries are in [0, 1].
         """
 
     @abstractmethod
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
-        """``work(counts, threads, *shared)`` for each range, in order.
+        """Return ``work(counts, threads, *shared)`` for each range, in order.
 
         `per_range` contains one more argument for each range.
         """
 
     @abstractmethod
     def _sum_ranges(self, work: Pass, *shared: Any, per_range: Sequence[Any] | None = None) -> Sums:
-        """The sum of the results of `_map_ranges`."""
+        """Return the sum of the results of `_map_ranges`."""
 
     def _histogram(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> np.ndarray:
-        """The histogram of the units `chosen` of each range."""
+        """Return the histogram of the units `chosen` of each range."""
         return np.asarray(self._sum_ranges(_clip_histogram, contribution, per_range=chosen)[0])
 
     def _range_sizes(self) -> list[int]:
-        """The number of units of each range."""
+        """Return the number of units of each range."""
         self._sizes = self._sizes or self._map_ranges(_n_units)
         return self._sizes
 
@@ -157,14 +156,14 @@ class Passes(ABC):
 def read_range(
     store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
 ) -> UnitCounts:
-    """The counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
+    """Read the counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
     return all_words(store, units) if words is None else project(store, words, units, rows)
 
 
 def group_votes(
     store: CountStore, attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    """Groups of the documents of `units`, the votes for each, and the votes that a group of all documents would get."""
+    """Return the groups of the documents of `units`, the votes for each, and those for a group of all documents."""
     names, counts = units_of_groups(store, attribute, units)
     votes, full = count_votes(counts, 1, word_hashes(names), most)
     return names, votes, full
@@ -245,7 +244,7 @@ class LocalPasses(Passes):
         return exact_moments(*self._everything().arrays, h)
 
     def range_counts(self, index: int) -> UnitCounts:
-        """The counts of the range `index`."""
+        """Return the counts of the range `index`."""
         if self.n_ranges == 1:
             return self._everything()
         return read_range(self._store, self._words, UnitRange(index, self.n_ranges), self._rows)
@@ -289,7 +288,7 @@ class LocalPasses(Passes):
 
 
 def in_parts(store: CountStore) -> LocalPasses:
-    """Passes that keep no range in memory, for a run of few passes."""
+    """Make passes that keep no range in memory, for a run of few passes."""
     return LocalPasses(store, max(1, -(-store.n_bytes // RANGE_BYTES)))
 
 

@@ -33,7 +33,7 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 @compiled(fastmath=FAST)
 def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
-    """Sum of weights[i] * rows[i]^2 over i < n; an empty array of `weights` means that all are 1.
+    """Return the sum of weights[i] * rows[i]^2 over i < n; an empty array of `weights` means that all are 1.
 
     For integer `rows` and `weights`, results below 2^53 are exact in any order of summation, since float64 holds every
     product and partial sum. Larger sums may be rounded, but never to below 2^53, so that comparing them with B^2 is
@@ -95,7 +95,7 @@ _TAIL_DEVIATIONS = 2.0  # standard deviations of noise that are allowed for in t
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
-    """Histogram of unit norms over `CLIP_GRID`, in which each unit counts as B (`clipping.BOUND`).
+    """Return the histogram of unit norms over `CLIP_GRID`, in which each unit counts as B (`clipping.BOUND`).
 
     Bin j counts units with norm in (grid[j-1], grid[j]], and the last bin all norms above the grid. Units without an
     eligible document (norm < 0) are in no bin. Adding or removing a unit changes one bin by B. The l2-sensitivity is
@@ -107,7 +107,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The least candidate clip that bounds an estimated share `quantile` of the norms, else the largest candidate.
+    """Return the least candidate clip that bounds an estimated share `quantile` of the norms, else the largest one.
 
     Post-processing of the released `noisy_bins`.
     """
@@ -118,7 +118,7 @@ def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
 
 
 def clip_in_range(noisy_bins: np.ndarray, std: float, quantile: float, least: float, most: float) -> float:
-    """The least candidate clip that bounds a share `quantile` of the nonzero norms, else `most`.
+    """Return the least candidate clip that bounds a share `quantile` of the nonzero norms, else `most`.
 
     Norms are 0 or in [`least`, `most`], both public. `std` is the standard deviation of the noise of one bin. The noisy
     count of norms above a candidate may exceed a share 1 - `quantile` by two standard deviations of its noise, so that
@@ -138,7 +138,7 @@ UNROLLED = 4 * LANES  # entries that one iteration of an unrolled loop handles; 
 
 
 def round_up(n: int, step: int = LANES) -> int:
-    """The least multiple of `step` that is at least `n`."""
+    """Return the least multiple of `step` that is at least `n`."""
     return (n + step - 1) // step * step
 
 
@@ -147,7 +147,7 @@ padded = compiled()(round_up)  # for compiled code; Python need not wait for its
 
 @compiled()
 def aligned(n: int) -> np.ndarray:
-    """Zeros, float32 (n,), aligned to a cache line."""
+    """Return zeros, float32 (n,), aligned to a cache line."""
     room = np.zeros(n + LANES, np.float32)
     skip = (-(room.ctypes.data >> 2)) & (LANES - 1)
     return room[skip : skip + n]

@@ -33,7 +33,7 @@ class ExactMoments:
     E3h: np.ndarray
 
     def corrected(self, alpha0: float, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(M, B): LDA's second moment, and its third moment contracted with h (d,), both (d, d) and symmetric."""
+        """Return (M, B): LDA's second moment, and the third contracted with h (d,), both (d, d) and symmetric."""
         a, b, c3 = coefficients(alpha0)
         mm, q, mh = np.outer(self.m, self.m), np.outer(self.E2 @ h, self.m), float(self.m @ h)
         return self.E2 - a * mm, self.E3h + b * (mh * self.E2 + q + q.T) + c3 * mh * mm
@@ -42,7 +42,7 @@ class ExactMoments:
 def exact_moments(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
 ) -> ExactMoments:
-    """Exact means over units in the arrays of `dplda.private.store.units.UnitCounts`.
+    """Return the exact means over units in the arrays of `dplda.private.store.units.UnitCounts`.
 
     The third moment is contracted with the public `h` (n_words,), entries in [0, 1]. Takes 16 d^2 bytes, and as much
     again for each core.

@@ -87,7 +87,7 @@ def gather(words, counts, first, last, matrix, stride, rows, table, amounts):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
-    """Variational posterior of one document for fixed topics (Blei, Ng, Jordan 2003, section 5.2).
+    """Return the variational posterior of one document for fixed topics (Blei, Ng, Jordan 2003, section 5.2).
 
     `alpha` is the prior of each topic. `table` and `amounts` are as `gather` writes them, with rows of `wide`; the next
     `wide` numbers of `amounts`, and `before` (stride,), are scratch space. Fills `gamma` (stride,) with the Dirichlet
@@ -127,7 +127,7 @@ def _ascend(table, amounts, wide, rows, alpha, theta, gamma):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _distance(x, y, n):
-    """Sum of |x - y| over the first `n` entries."""
+    """Return the sum of |x - y| over the first `n` entries."""
     total = np.float32(0.0)
     for z in range(np.uint64(n)):
         total += abs(x[z] - y[z])
@@ -148,8 +148,7 @@ def _lengthen(alpha, before, gamma, n):
 def _exp_digammas(gamma, n, theta, before):
     """theta = exp(digamma(gamma)), zero below `LEAST`, and before = gamma.
 
-    The weight of a vanished topic would otherwise be a denormal float32 number, on which processors are many times
-    slower.
+    Otherwise the weight of a vanished topic would be a denormal float32 number, which slows processors down many times.
     """
     for z in range(np.uint64(n)):
         before[z] = gamma[z]
@@ -159,13 +158,13 @@ def _exp_digammas(gamma, n, theta, before):
 
 @compiled()
 def posterior_room(k, directions, longest):
-    """The scratch space of `posterior` for documents of at most `longest` entries."""
+    """Return the scratch space of `posterior` for documents of at most `longest` entries."""
     return 3 * (padded(k) + padded(directions)) + (2 + padded(k, 4)) * padded(longest, UNROLLED)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def document_space(words, counts, first, last, matrix, shape, room):
-    """A document in `room` (`posterior_room`), ready for its `posterior`.
+    """Return a document in `room` (`posterior_room`), ready for its `posterior`.
 
     Returns `before`, `theta` and `gamma` (stride,), the `table` and `amounts` of `gather`, and their rows' length.
     """
@@ -179,7 +178,7 @@ def document_space(words, counts, first, last, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def fit_document(words, counts, first, last, length, matrix, shape, room):
-    """The `posterior` of one document in `room`; returns the arrays of `document_space` without `before`."""
+    """Find the `posterior` of one document in `room`; return the arrays of `document_space` without `before`."""
     k, _, _, _, alpha = shape
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
     posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
@@ -188,7 +187,7 @@ def fit_document(words, counts, first, last, length, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def predict(theta, gamma, table, amounts, wide, k):
-    """For each entry, sum `gamma` times the word's probability over topics; returns the sum of `gamma`.
+    """Sum `gamma` times the word's probability over topics, for each entry; return the sum of `gamma`.
 
     The arguments are what `fit_document` returns. The sums are written to `amounts` from `wide` on, and `theta` is
     overwritten.
@@ -394,7 +393,7 @@ def _completion(words, counts, first, last, length, scale, matrix, shape, room, 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _share(total, number):
-    """The mean `total` / `number` over `MOST`, within [-1, 1]; nan stays nan."""
+    """Return the mean `total` / `number` over `MOST`, within [-1, 1]; nan stays nan."""
     mean = total / (number * np.float32(MOST))
     return min(max(mean, np.float32(-1.0)), np.float32(1.0)) if mean == mean else mean
 

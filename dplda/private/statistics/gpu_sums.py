@@ -29,7 +29,7 @@ _SHARED = 2**15  # largest number of bytes that these rows take
 _THREADS = 256  # largest number of threads of a block
 _RESIDENT = 1024  # scratch space is allocated for blocks with this many threads per multiprocessor in all
 _ROOM_SHARE = 0.25  # largest share of the free GPU memory that scratch space takes
-_N_TRIED = 4  # vocabulary size of the corpus on which a GPU is tested
+_N_TRIED = 4  # vocabulary size of the corpus that tests a GPU
 _MAX_PLACES = 2**32 - 1  # largest number of entries of a unit's contribution
 
 
@@ -65,7 +65,7 @@ class UnitArrays:
 def arrange(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
 ) -> UnitArrays:
-    """The arrays of `UnitCounts` in the kernels' layout, as NumPy arrays."""
+    """Return the arrays of `UnitCounts` in the kernels' layout, as NumPy arrays."""
     documents = _merge_words(indptr, words, counts, n_words)
     begin, entries, place = documents.indptr, documents.indices, np.arange(documents.nnz)
     first = begin[unit_ptr]  # first entry of each unit, and the end
@@ -92,13 +92,13 @@ def arrange(
 
 
 def upload(gpu: Gpu, units: UnitArrays) -> UnitArrays:
-    """A copy of `units` on the GPU."""
+    """Return a copy of `units` on the GPU."""
     copied = {field.name: getattr(units, field.name) for field in fields(units)}
     return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in copied.items()})
 
 
 def _merge_words(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
-    """The counts as a matrix with one entry per word in each row, sorted by word."""
+    """Return the counts as a matrix with one entry per word in each row, sorted by word."""
     matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -140,13 +140,13 @@ class GpuSums:
         self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
 
     def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
-        """The norms by which the units `chosen` (int64) are clipped, as `UnitSums.norms`; on the GPU."""
+        """Return the norms that decide the clipping of the units `chosen` (int64), as `UnitSums.norms`; on the GPU."""
         norms = self._gpu.xp.empty(len(chosen))
         self._run(units, self._gpu.xp.asarray(chosen), norms)
         return norms
 
     def result(self) -> tuple[np.ndarray, int]:
-        """Exact integer sums of the contributions added, (n_rows, width), and of their mass coordinates."""
+        """Return the exact integer sums of the contributions added, (n_rows, width), and of their mass coordinates."""
         self._gpu.finish()
         total, mass = to_numpy(self._total), int(self._mass[0])
         return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
@@ -168,7 +168,7 @@ class GpuSums:
         kernel((blocks,), (self._threads,), arguments, shared_mem=self._shared)
 
     def _room(self, most: int) -> int:
-        """Size of the scratch space for a unit of `most` words."""
+        """Return the size of the scratch space for a unit of `most` words."""
         if self._twin.sides:
             return self._row + (self._stride**2 if self._twin.sides == 3 else 0)
         return int(self._f.statistic.layout.size(most, self._row))
@@ -225,7 +225,7 @@ def _test(gpu: Gpu, contribution: Contribution) -> bool:
 
 
 def _examples() -> list[Contribution]:
-    """A contribution for each kernel, on `_N_TRIED` words."""
+    """Return a contribution for each kernel, on `_N_TRIED` words."""
     scale, X = np.linspace(1.0, 2.0, _N_TRIED), np.arange(1.0, 3 * _N_TRIED + 1).reshape(_N_TRIED, 3) % 7 + 1
     exported = (getattr(statistics, name) for name in statistics.__all__)
     twins = [item.cuda for item in exported if isinstance(item, Statistic) and item.cuda is not None]
@@ -234,7 +234,7 @@ def _examples() -> list[Contribution]:
 
 @cache
 def _source() -> str:
-    """The CUDA source of the kernels, with the constants that they share with the CPU code."""
+    """Return the CUDA source of the kernels, with the constants that they share with the CPU code."""
     constants = {
         **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
         **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
@@ -245,17 +245,17 @@ def _source() -> str:
 
 
 def _pad(matrix: np.ndarray) -> np.ndarray:
-    """`matrix` padded with columns of zeros to whole tiles."""
+    """Return `matrix` padded with columns of zeros to whole tiles."""
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _TILE)))
 
 
 def _threads(width: int) -> int:
-    """The smallest power of two that is at least `width`, but no less than 32 (a warp) and no more than `_THREADS`."""
+    """Return the least power of two >= `width`, but at least 32 (a warp) and at most `_THREADS`."""
     return min(_THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
 
 
 def _tiles(k: int, sides: int) -> np.ndarray:
-    """The tiles that contain coordinates a <= b (<= c) < k, (n, sides).
+    """Return the tiles that contain coordinates a <= b (<= c) < k, (n, sides).
 
     A row has the index of a tile along each side, in units of `_TILE`. Adjacent rows read nearby memory, because the
     last index changes fastest.

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def coefficients(alpha0: float) -> tuple[float, float, float]:
-    """(a, b, c3): M2 = E2 - a m m', M3 = E3 + b P(E2, m) + c3 m^3 (docs/privacy.md, section 0)."""
+    """Return (a, b, c3): M2 = E2 - a m m', M3 = E3 + b P(E2, m) + c3 m^3 (docs/privacy.md, section 0)."""
     return (
         alpha0 / (alpha0 + 1),
         -alpha0 / (alpha0 + 2),
@@ -29,7 +29,7 @@ class PopulationMoments:
 
 
 def population_moments(topics: np.ndarray, alpha: np.ndarray) -> PopulationMoments:
-    """Moments of LDA with `topics` (k, d), rows on the simplex, and Dirichlet parameters `alpha` (k,).
+    """Return the moments of LDA with `topics` (k, d), rows on the simplex, and Dirichlet parameters `alpha` (k,).
 
     Raises `ValueError` unless the shapes agree, the rows are distributions and every alpha is positive.
     """
@@ -66,7 +66,7 @@ def _urn(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
-    """The symmetric (k, k, k) tensor with entries `coordinates` at a <= b <= c, row-major; (k (k+1) (k+2) / 6,)."""
+    """Make the symmetric (k, k, k) tensor of `coordinates`, (k (k+1) (k+2) / 6,), at a <= b <= c, row-major."""
     T = np.empty((k, k, k))
     for p in itertools.permutations(rising(k)):
         T[p] = coordinates
@@ -74,18 +74,18 @@ def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
 
 
 def pack(T: np.ndarray) -> np.ndarray:
-    """The entries of T (k, k, k) at a <= b <= c, row-major; for symmetric T the inverse of `unpack`."""
+    """Return the entries of T (k, k, k) at a <= b <= c, row-major; for symmetric T the inverse of `unpack`."""
     return np.asarray(T[rising(len(T))])
 
 
 def rising(k: int) -> tuple[np.ndarray, ...]:
-    """Indices (a, b, c) of the coordinates a <= b <= c < k, row-major."""
+    """Return indices (a, b, c) of the coordinates a <= b <= c < k, row-major."""
     i = np.arange(k)
     return np.nonzero((i[:, None, None] <= i[:, None]) & (i[:, None] <= i))
 
 
 def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:
-    """The symmetric (p, p) matrix with entries `coordinates` at i <= j, row-major; (p (p + 1) / 2,)."""
+    """Return the symmetric (p, p) matrix with entries `coordinates` at i <= j, row-major; (p (p + 1) / 2,)."""
     i, j = np.triu_indices(p)
     A = np.empty((p, p))
     A[i, j] = coordinates
@@ -94,7 +94,7 @@ def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:
 
 
 def unpack_offsets(coordinates: np.ndarray) -> np.ndarray:
-    """The symmetric (d, d) matrix with entry `coordinates[i, j]`, (d, d // 2 + 1), at i and (i + j) mod d.
+    """Return the symmetric (d, d) matrix with entry `coordinates[i, j]`, (d, d // 2 + 1), at i and (i + j) mod d.
 
     For even d, rows d // 2 and above of the last column repeat earlier pairs and are ignored.
     """

@@ -51,13 +51,13 @@ def first_moment(scale: np.ndarray) -> Contribution:
 
 @compiled()
 def _triangle(n):
-    """Number of pairs b >= a of `n` words."""
+    """Return the number of pairs b >= a of `n` words."""
     return n * (n + 1) // 2
 
 
 @compiled()
 def _pair_weights(most):
-    """The weights of the pairs of `most` words: 1 on the diagonal, else 2.
+    """Return the weights of the pairs of `most` words: 1 on the diagonal, else 2.
 
     A unit of fewer words uses the first weights.
     """
@@ -139,7 +139,7 @@ def _offset(v, w, n_words):
 
 
 def _columns(n_words: int) -> np.ndarray:
-    """The weights of the columns: column 0 is the diagonal, and the others contain pairs."""
+    """Return the weights of the columns: column 0 is the diagonal, and the others contain pairs."""
     return np.asarray(np.r_[1, np.full(n_words // 2, 2)], np.int64)
 
 
@@ -210,7 +210,7 @@ def second_moment_times(scale: np.ndarray, X: np.ndarray) -> Contribution:
 
 @compiled()
 def pairs_length(k):
-    """Length of the products of pairs of k columns as `multiply_pairs` writes them, padding included."""
+    """Return the length of the products of pairs of k columns as `multiply_pairs` writes them, padding included."""
     return padded(k * (k + 1) // 2) + 2 * LANES
 
 

@@ -47,7 +47,7 @@ class Layout:
 
 @compiled()
 def _no_weights(most):
-    """An empty array, which means that all weights are 1."""
+    """Return an empty array, which means that all weights are 1."""
     return np.zeros(0)
 
 
@@ -141,7 +141,7 @@ class Statistic:
     """
 
     name: str
-    """``module:ATTRIBUTE``, from which this object can be imported."""
+    """``module:ATTRIBUTE``, where this object can be imported from."""
     layout: Layout
     replace_factor: float
     """The sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents' contributions
@@ -190,7 +190,7 @@ def _load(name: str, source: str) -> Any:
 
 @cache
 def _source(name: str) -> str:
-    """A digest of the file in which the statistic `name` is defined."""
+    """Return a digest of the file in which the statistic `name` is defined."""
     file = Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))
     return digest([file], file.parent)
 
@@ -249,11 +249,11 @@ class Contribution:
 
 
 def equal_weights(width: int) -> np.ndarray:
-    """Weights of 1 for each of `width` columns."""
+    """Return weights of 1 for each of `width` columns."""
     return np.ones(width, np.int64)
 
 
 def as_float32(array: np.ndarray) -> np.ndarray:
-    """`array` as the kernels read it. Values that overflow become infinite; units that use them contribute nothing."""
+    """Convert `array` for the kernels. Values that overflow become infinite; units that use them contribute nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)

@@ -30,13 +30,13 @@ from dplda.private.statistics.statistic import (
 
 @compiled()
 def _run(c):
-    """Length of run `c`."""
+    """Return the length of run `c`."""
     return padded((c + 1) * (c + 2) // 2)
 
 
 @compiled()
 def _tensor_room(k, directions, longest):
-    """Size of the scratch space for a document, see `Statistic`."""
+    """Return the size of the scratch space for a document, see `Statistic`."""
     return padded(k) + padded(4 * (k + 1)) + 6 * pairs_length(k) + k * padded(k)
 
 

@@ -98,7 +98,7 @@ def _row_products(table, wide, k, i, upto, row):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _document_norm(document, W, row_norms, k, y, room):
-    """An upper bound on the norm of a document's contribution, in float64; `y` is from `_project`.
+    """Return an upper bound on the norm of a document's contribution, in float64; `y` is from `_project`.
 
     The closed form of docs/privacy.md, section 2, plus a bound on its rounding; infinite where the bound on the
     rounding is a considerable part of the squared norm. `room` is scratch space.
@@ -240,7 +240,7 @@ def _unit_norms(arrays, units, W, row_norms, norms, documents):
 
 @compiled()
 def _longest(indptr, unit_ptr, units):
-    """The largest number of entries of a document of `units`."""
+    """Return the largest number of entries of a document of `units`."""
     longest = 0
     for u in units:
         for n in range(unit_ptr[u], unit_ptr[u + 1]):
@@ -305,7 +305,7 @@ def _pair_products(Y, rows, pairs):
 
 
 def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | ProductSums:
-    """An object that sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
+    """Make an object that sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
     return ProductSums(contribution, gpu) if has_products(contribution) else UnitSums(contribution)
 
 
@@ -339,7 +339,7 @@ class ProductSums:
         self._rows = min(max(_BUFFER // self._sizes[-1][1], 64), 1024)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
-        """Integers of the units `chosen` (int64); `finish` turns their sums over all ranges into the result."""
+        """Sum the units `chosen` (int64) in integers; `finish` turns the sums over all ranges into the result."""
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
         high, low, products = (self._xp.zeros(n_products, dtype) for dtype in (np.int64, np.int64, np.float64))
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
@@ -374,21 +374,21 @@ class ProductSums:
         return to_numpy(high), to_numpy(low), words_high, words_low, squares, others, mass + others_mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """The norms by which the units `chosen` (int64) are clipped; see `UnitSums.norms`."""
+        """Return the norms that decide the clipping of the units `chosen` (int64); see `UnitSums.norms`."""
         norms, _ = self._bounds(counts, chosen)
         others = np.flatnonzero(~np.isfinite(norms))
         norms[others] = self._others.norms(counts, chosen[others])
         return norms
 
     def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The `norms` and `documents` that `_unit_norms` finds for the units `chosen`."""
+        """Return the `norms` and `documents` that `_unit_norms` finds for the units `chosen`."""
         norms, documents = np.empty(len(chosen)), np.empty(len(chosen), np.int64)
         arrays = tuple(map(read_only, counts.arrays))
         _unit_norms(arrays, read_only(chosen), self._matrix, self._row_norms, norms, documents)
         return norms, documents
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
-        """The integer sum of clipped contributions, (1, width), and the sum of mass coordinates."""
+        """Return the integer sum of clipped contributions, (1, width), and the sum of mass coordinates."""
         high, low, *of_words, others, mass = parts
         a, b, c = rising(self._k)
         limbs = [
@@ -424,7 +424,7 @@ class ProductSums:
             at += height * width
 
     def _place(self, c: np.ndarray, pair: np.ndarray) -> np.ndarray:
-        """Where the blocks of products contain z_c times the product `pair`."""
+        """Return where the blocks of products contain z_c times the product `pair`."""
         starts = np.cumsum([0] + [height * width for height, width in self._sizes])
         widths, block = np.array([width for _, width in self._sizes]), c // _BLOCK
         return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)

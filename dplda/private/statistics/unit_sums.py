@@ -40,7 +40,7 @@ class UnitSums:
         self._loop = _loop_over_units(statistic)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[np.ndarray, int]:
-        """The sums of the clipped contributions (n_rows, width) and of the mass coordinates of the units `chosen`.
+        """Sum the clipped contributions (n_rows, width) and the mass coordinates of the units `chosen`.
 
         `chosen` is int64; both sums are exact integers.
         """
@@ -49,15 +49,15 @@ class UnitSums:
         return sums[:, self._places], int(mass)
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
-        """The result for all units, from `parts`, the sums over all ranges of what `total` returned.
+        """Return the result for all units, given `parts`: what `total` returned, summed over all ranges.
 
-        Here the result is `parts` itself; `ProductSums.finish` converts `parts`.
+        Here the result is `parts` itself; `ProductSums.finish` has to convert it.
         """
         total, mass = parts
         return total, mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """The norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
+        """Return the norms that decide the clipping of the units `chosen` (int64); -1 where no document is eligible.
 
         Each is the norm of the unclipped contribution or, if the statistic has a `norm_bound` (see `Statistic`), its
         mean over the unit's documents, whichever is larger.
@@ -67,7 +67,7 @@ class UnitSums:
         return norms
 
     def _check_rows(self, counts: UnitCounts, chosen: np.ndarray) -> None:
-        """Raise `ValueError` unless documents of the units `chosen` have rows of the table: loops check no bounds."""
+        """Raise `ValueError` unless the documents of `chosen` units have rows in the table: loops check no bounds."""
         sound = len(counts.rows) == len(counts.indptr) - 1
         if sound and len(chosen):
             rows = counts.rows[counts.unit_ptr[chosen.min()] : counts.unit_ptr[chosen.max() + 1]]
@@ -83,7 +83,7 @@ class UnitSums:
 
 
 def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
-    """`matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
+    """Return `matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
 
     A row holds its first k numbers, padded with zeros to padded(k), and then the others, padded likewise.
     """
@@ -96,7 +96,7 @@ def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A read-only view, so that numba compiles one signature; arrays received over a network are read-only."""
+    """Return a read-only view, so that numba compiles one signature: arrays received over a network are read-only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -104,7 +104,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 @cache
 def _loop_over_units(statistic: Statistic) -> Any:
-    """`_loop` compiled for one statistic; cached on disk, under its name, if it is one of this package."""
+    """Compile `_loop` for one statistic; if the statistic is this package's, cache the code on disk under its name."""
     parts = {
         "_contribution": statistic.contribution,
         "_room": statistic.room,
@@ -136,8 +136,8 @@ _BOUNDED = _ONE_ROW = _BY_TABLE_ROW = False
 def _loop(arrays, units, parameters, shape, n_rows, clip, sums, norms):
     """Add the clipped lattice contributions of `units` (int64) to the flat, row-major `sums` (int64).
 
-    If `norms` is not empty, nothing is summed; it receives the result of `UnitSums.norms`. Returns the sum of the mass
-    coordinates.
+    If `norms` is not empty, nothing is summed; `norms` receives the result of `UnitSums.norms`. Returns the sum of the
+    mass coordinates.
     """
     indptr, words, counts, unit_ptr, table_rows = arrays
     scale, matrix, row_weights = parameters
@@ -182,7 +182,7 @@ def _loop(arrays, units, parameters, shape, n_rows, clip, sums, norms):
 
 @compiled(keep=True)
 def count_eligible(indptr, counts, unit_ptr, first, last):
-    """Number of the units first..last-1 that have an eligible document."""
+    """Return the number of the units first..last-1 that have an eligible document."""
     found = 0
     for u in range(first, last):
         found += _eligible(indptr, counts, unit_ptr, u) > 0
@@ -191,7 +191,7 @@ def count_eligible(indptr, counts, unit_ptr, first, last):
 
 @compiled()
 def length_of(counts, first, last):
-    """Number of tokens in the entries first..last-1."""
+    """Return the number of tokens in the entries first..last-1."""
     length, at = np.int64(0), np.uint64(first)
     for e in range(np.uint64(last - first)):
         length += counts[at + e]
@@ -200,7 +200,7 @@ def length_of(counts, first, last):
 
 @compiled()
 def _eligible(indptr, counts, unit_ptr, u):
-    """Number of eligible documents of unit `u`."""
+    """Return the number of eligible documents of unit `u`."""
     eligible = 0
     for n in range(unit_ptr[u], unit_ptr[u + 1]):
         if length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH:
@@ -210,7 +210,7 @@ def _eligible(indptr, counts, unit_ptr, u):
 
 @compiled()
 def _largest(indptr, unit_ptr, units, n_words):
-    """The largest number of entries of a document, and an upper bound on the number of words of a unit."""
+    """Return the largest number of entries of a document, and an upper bound on the number of words of a unit."""
     longest, most = 1, 1
     for u in units:
         most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))

@@ -109,7 +109,7 @@ def pair_totals(first_words: Sequence[Sequence[int]], n_words: int) -> Contribut
 
 
 def norm_limits(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Public limits of nonzero norms for `k` topics: ((least, largest) of (x), (least, largest) of (xi)).
+    """Return the public limits of nonzero norms for `k` topics: ((least, largest) of (x), (least, largest) of (xi)).
 
     The limits are for units of one document.
     """
@@ -118,7 +118,7 @@ def norm_limits(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _listed(first_words: Sequence[Sequence[int]]) -> list[int]:
-    """The distinct words, in ascending order."""
+    """Return the distinct words, in ascending order."""
     return sorted({word for words in first_words for word in words})
 
 

@@ -17,7 +17,7 @@ from dplda.private.store.units import UnitCounts
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
-    """Public 64-bit hash of each word, uint64, from which the units' random choices are derived."""
+    """Hash each word to 64 public bits, uint64, which decide the units' random choices."""
     digests = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return np.frombuffer(digests, np.uint64)
 
@@ -46,7 +46,7 @@ def _pick(union, size, salt, hashes, most):
 
 @compiled()
 def _nth_smallest(values, n):
-    """The value that ``np.sort(values)[n]`` has; reorders `values`.
+    """Return the value that ``np.sort(values)[n]`` has; reorders `values`.
 
     This is Hoare's selection. NumPy's partition gives the same number, but numba takes ten seconds to compile it.
     """
@@ -115,7 +115,7 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
 
 
 def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
-    """Each unit votes for at most `most` of its words, each with the share of its documents that contain it.
+    """Let each unit vote for at most `most` of its words, each with the share of its documents that contain it.
 
     `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B = `BOUND` if they exceed it.
     Returns the votes (n_words,) int64, whose l2-sensitivity is B if a unit is added or removed and sqrt(2) B if one is

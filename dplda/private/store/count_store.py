@@ -67,7 +67,7 @@ class Block:
         return len(self.indptr) - 1
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
-        """A copy in which the documents `emptied` (n_documents,) have no entries.
+        """Return a copy in which the documents `emptied` (n_documents,) have no entries.
 
         In this block, but not in the copy, their ranges in `indptr` may be invalid.
         """
@@ -76,7 +76,7 @@ class Block:
         return self._with_ranges(starts, lengths, self.units, self.ids, self.groups)
 
     def eligible(self) -> Block:
-        """The documents of at least `MINIMUM_LENGTH` tokens: all that statistics, fingerprints and sketches may see.
+        """Keep the documents of at least `MINIMUM_LENGTH` tokens. Statistics, fingerprints and sketches see no others.
 
         A row that could not be read, has a bad count or lacks its unit has no tokens (docs/privacy.md, section 0).
         """
@@ -84,11 +84,11 @@ class Block:
         return self if kept.all() else self.only(kept)
 
     def is_eligible(self) -> NDArray[np.bool_]:
-        """Mask (n_documents,) of the documents that `eligible` keeps."""
+        """Return a mask (n_documents,) of the documents that `eligible` keeps."""
         return row_sums(self, self.counts.astype(np.uint64)) >= MINIMUM_LENGTH
 
     def only(self, kept: NDArray[np.bool_]) -> Block:
-        """A copy that consists of the documents `kept` (n_documents,)."""
+        """Return a copy with only the documents `kept`, a mask (n_documents,)."""
         lengths, starts = (values.astype(np.int64)[kept] for values in (np.diff(self.indptr), self.indptr[:-1]))
         chosen = pa.array(kept)
         groups = None if self.groups is None else self.groups.filter(chosen)
@@ -106,13 +106,13 @@ class Block:
 
 
 def row_sums(block: Block, entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sums, modulo 2^64, of the `entries` (nnz,) of each document, (n_documents,)."""
+    """Sum the `entries` (nnz,) of each document modulo 2^64, (n_documents,)."""
     running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
 
 
 def read_block(batch: Any, n_words: int) -> Block:
-    """The block in an Arrow record batch of `SCHEMA`. Arrays are copied only if a document is damaged."""
+    """Return the block in an Arrow record batch of `SCHEMA`. Arrays are copied only if a document is damaged."""
     words, counts = batch.column(0), batch.column(1)
     indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
     block = Block(
@@ -131,7 +131,7 @@ def read_block(batch: Any, n_words: int) -> Block:
 
 
 def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
-    """Mask (n_documents,) of the documents that contain distinct words of the dictionary with counts of at least 1."""
+    """Mark the documents, (n_documents,), whose words are distinct, in the dictionary and counted at least once."""
     bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
     rising = np.ones(len(block.words), dtype=np.bool_)
     rising[1:] = np.diff(block.words) > 0
@@ -154,7 +154,7 @@ def freeze(arrays: Sequence[NDArray[Any]]) -> None:
 
 
 def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
-    """Mask (n_documents,) of the documents with a sound range of entries.
+    """Return a mask (n_documents,) of the documents with a sound range of entries.
 
     `starts` and `others` (n_documents + 1,) are the offsets of the lists of words and of counts. A range is sound if it
     is the same in both, lies within `size` entries, and begins where all earlier ranges have ended.
@@ -166,7 +166,7 @@ def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: in
 
 
 def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
-    """The values of a validated Arrow array, `width` numbers each."""
+    """Return the values of a validated Arrow array, `width` numbers each."""
     n = width * (array.offset + len(array))  # a forged buffer may be longer, and its size no multiple of the dtype's
     return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]
 
@@ -210,7 +210,7 @@ class Shard:
         return len(self._messages)
 
     def batch(self, index: int) -> Any:
-        """A record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
+        """Return a record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
         batch = self._read(index)
         for name in batch.schema.names[3:]:  # names may be forged; `read_block` checks the other columns
             if name != "new_words":
@@ -218,7 +218,7 @@ class Shard:
         return batch
 
     def new_words(self) -> Any:
-        """The words that the shard adds to the dictionary, an Arrow string array, stored with its first document."""
+        """Read the words that the shard adds to the dictionary, an Arrow string array, from its first document."""
         if not self._messages:
             return pa.array([], pa.large_string())
         column = self._read(0).column("new_words")
@@ -229,7 +229,7 @@ class Shard:
         return words
 
     def checkpoint(self) -> Checkpoint:
-        """The place where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if there is none."""
+        """Read where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if the shard does not say."""
         return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
 
     def _read(self, index: int) -> Any:
@@ -239,7 +239,7 @@ class Shard:
 
 
 def shard_name(number: int) -> str:
-    """The file name of the shard `number` of a store."""
+    """Return the file name of the shard `number` of a store."""
     return f"part-{number:05}.arrow"
 
 
@@ -258,7 +258,7 @@ def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None
 
 
 def intact_shards(folder: Path) -> list[Shard]:
-    """The shards in `folder` before the first that is missing or damaged."""
+    """Return the shards in `folder` before the first that is missing or damaged."""
     shards: list[Shard] = []
     with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
         while True:
@@ -414,7 +414,7 @@ class CountStore:
         defects: dict[str, int] | None = None,
         group_columns: Sequence[str] = (),
     ) -> CountStore:
-        """A store in memory. A document with a word or count out of range, or a repeated word, becomes empty."""
+        """Return a store in memory. A document with a word or count out of range, or a repeated word, becomes empty."""
         kept = []
         for block in blocks:
             sound = sound_documents(block, len(dictionary))
@@ -440,11 +440,11 @@ class CountStore:
 
     @cached_property
     def dictionary(self) -> list[str]:
-        """The words to which the indices in `Block.words` refer, (n_words,)."""
+        """The words that the indices in `Block.words` refer to, (n_words,)."""
         return list(self.words.to_pylist())
 
     def columns(self, words: tuple[str, ...]) -> NDArray[np.int64]:
-        """The index of each of `words` in the dictionary; the dictionary's length for a word that it lacks.
+        """Return the index of each of `words` in the dictionary; the dictionary's length for a word that it lacks.
 
         The last result is cached.
         """
@@ -454,7 +454,7 @@ class CountStore:
         return self._columns[1]
 
     def blocks(self, chosen: range | None = None) -> Iterator[Block]:
-        """All blocks, or those with the indices `chosen`, in order."""
+        """Return all blocks, or those with the indices `chosen`, in order."""
         return self._blocks(len(self.words), range(self.n_blocks) if chosen is None else chosen)
 
 
@@ -480,7 +480,7 @@ def is_store(path: Path) -> bool:
 
 
 def partial_folder(destination: Path) -> Path:
-    """The folder in which the store `destination` is written; the leading dot hides it from listings."""
+    """Return the folder in which the store `destination` is written; the leading dot hides it from listings."""
     return destination.parent / f".{destination.name}.partial"
 
 
@@ -520,7 +520,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 
 def store_identity(folder: Path, meta: dict[str, Any]) -> str:
-    """A digest of `meta`, which contains a random id, and of the names and sizes of all shards."""
+    """Return a digest of `meta`, which contains a random id, and of the names and sizes of all shards."""
     sizes = {name: (folder / name).stat().st_size for name in map(shard_name, range(meta["shards"]))}
     return hashlib.sha256(json.dumps([meta, sizes], sort_keys=True).encode()).hexdigest()
 

@@ -68,7 +68,7 @@ class Fingerprinter:
         self._sketch = self._sketch.with_documents(codes[small], owners)
 
     def result(self) -> Fingerprint:
-        """The fingerprint of all documents added."""
+        """Return the fingerprint of all documents added."""
         if not self._documents:
             return Fingerprint(NO_DOCUMENTS)
         code = _code(self._key, _DOMAIN, self._sums, self._documents)
@@ -77,7 +77,7 @@ class Fingerprinter:
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
     def sealed(self, identity: str) -> bytes:
-        """The result as the content of ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
+        """Write the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
         result = self.result()
         entry = {
             "code": result.code,
@@ -89,7 +89,7 @@ class Fingerprinter:
 
 
 def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> Fingerprint:
-    """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store.
+    """Return the fingerprint of `store` under `key`, as stored in its folder, else from a pass over the store.
 
     With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
@@ -104,10 +104,10 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
 
 
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
-    """A keyed hash of the id of each document of `store`, (n_documents,); 0 for an ineligible one, and without an id.
+    """Hash the id of each document of `store` with `key`, (n_documents,); 0 for one that is ineligible or has no id.
 
-    `store` has a column of ids, whose keys are in the place of its units' keys. Hashes of one id differ between
-    datasets, so that a ledger without its key does not show whether two of them have ids in common.
+    `store` has a column of ids; their keys take the place of the units' keys. Hashes of one id differ between datasets,
+    so that a ledger without its key does not show whether two of them have ids in common.
     """
     secret = hmac.digest(key, _DOMAIN + b" ids of " + dataset.encode("utf-8", "surrogatepass"), hashlib.sha256)
     found = [np.zeros(0, np.uint64)]
@@ -118,7 +118,7 @@ def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
 
 
 def _read_stored(store: CountStore, key: bytes) -> Fingerprint | None:
-    """The fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
+    """Return the fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
     if store.path is None:
         return None
     try:
@@ -173,7 +173,7 @@ def _code(key: bytes, domain: bytes, sums: _Hashes, n: int, of: str = "") -> str
 
 
 def _key_hashes(hashes: _Hashes, secret: bytes) -> _Hashes:
-    """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
+    """Return a pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
 
     The rows themselves must not be stored: they are sums of few secret numbers, the hashes of words. Somebody who has
     the ledger, but not the key, could solve for these.
@@ -217,5 +217,5 @@ def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
 
 
 def _mix(values: _Hashes) -> _Hashes:
-    """One step of the generator SplitMix64 from each of `values`."""
+    """Return one step of the generator SplitMix64 from each of `values`."""
     return mix_bits(values + np.uint64(0x9E3779B97F4A7C15))

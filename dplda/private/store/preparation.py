@@ -64,7 +64,7 @@ def store_from_matrix(
     unit: str = "unit",
     groups: Mapping[str, Sequence[Any]] | None = None,
 ) -> CountStore:
-    """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
+    """Return a store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
 
     `units` (n_documents,) name the `unit` of each row; with None each row is a unit. `groups` maps names of group
     columns to the value of each row (n_documents,). Repeated entries are added up. A row without a unit, or with an
@@ -114,7 +114,7 @@ def _as_csr(matrix: Any) -> Any:
 
 
 def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[bytes], NDArray[np.bool_]]:
-    """The key of each row's unit, and a mask of the rows without a unit (each gets its own, and is emptied)."""
+    """Return the key of each row's unit, and a mask of the rows without a unit (each gets its own, and is emptied)."""
     if units is None:
         return [document_key(row) for row in range(n_documents)], np.zeros(n_documents, dtype=np.bool_)
     if getattr(units, "dtype", None) in (np.float16, np.float32):
@@ -128,7 +128,7 @@ def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[byte
 
 
 def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
-    """The rows' values in the columns `groups`, an Arrow array of lists; None without columns."""
+    """Return the rows' values in the columns `groups`, an Arrow array of lists; None without columns."""
     columns = []
     for name, values in groups.items():
         array: Any = values if isinstance(values, list | tuple) else np.asarray(values)
@@ -166,7 +166,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class ById:
-    """How ids tell the documents of `dataset` apart: `belong` says which belong to a batch, by their `keyed_ids`."""
+    """How ids tell the documents of `dataset` apart: `belong` says by `keyed_ids` which of them belong to a batch."""
 
     dataset: str
     belong: Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
@@ -177,8 +177,8 @@ class Preparation(ABC):
 
     `unit` is the column of the privacy unit or ``document``, and `reading` says how text becomes words; it is empty for
     counts. `places` are the files and folders that hold the documents; there are none for documents in memory.
-    `group_columns` are the columns by which documents can be grouped. `id_field` is the column of ids that tell
-    documents apart, None without one, or if documents are not the units. `cache` is the folder for prepared stores.
+    `group_columns` are the columns that can group documents. `id_field` is the column of ids that tell documents apart,
+    None without one, or if documents are not the units. `cache` is the folder for prepared stores.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Preparation(ABC):
         restart: bool = False,
         notice: Notice = silent,
     ) -> StoreWriter:
-        """A writer of this corpus to `destination`."""
+        """Return a writer of this corpus to `destination`."""
         return StoreWriter(
             destination,
             unit=self.unit,
@@ -329,11 +329,11 @@ class InMemory(Preparation):
 
 
 def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:
-    """The documents of `store` that its ids tell apart and that belong to a batch, and how many rows are left out.
+    """Keep one document of `store` for each id that belongs to a batch; also return how many rows are left out.
 
-    Private. Rows of one id are one document, of which the first row counts, and a row without an id is no document
-    (docs/privacy.md, section 9.10). Raises `InputError` if most rows are no document of their own, and `BudgetRefused`
-    if most documents belong to other batches.
+    Private. Rows of one id are one document: the first row counts. A row without an id is no document (docs/privacy.md,
+    section 9.10). Raises `InputError` if most rows are no document of their own, and `BudgetRefused` if most documents
+    belong to other batches.
     """
     ids = keyed_ids(store, key, by_id.dataset)
     documents = np.zeros(len(ids), np.bool_)
@@ -365,7 +365,7 @@ def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Pat
 
 
 def _temporary(cache: str | Path | None, write: Callable[[Path], None]) -> CountStore:
-    """The store that `write` makes in a new folder of `cache`; the folder is removed when the store is collected."""
+    """Open the store that `write` makes in a new folder of `cache`; the folder is removed with the store."""
     place, remove = temporary_store(_cache_folder(cache))
     try:
         write(place)
@@ -406,7 +406,7 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
 
 
 def _cache_folder(cache: str | Path | None = None) -> Path:
-    """The folder of prepared stores in `cache`, else ``$DPLDA_CACHE``, else the user's cache folder.
+    """Return the folder of prepared stores in `cache`, else ``$DPLDA_CACHE``, else the user's cache folder.
 
     Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
     """
@@ -429,13 +429,13 @@ def cache_root(cache: str | Path | None) -> Path:
 
 
 def _real(paths: Sequence[Path]) -> str | list[str]:
-    """The absolute path, or paths if there are several."""
+    """Return the absolute path, or paths if there are several."""
     real = [os.path.realpath(path) for path in paths]
     return real if len(real) > 1 else real[0]
 
 
 def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
-    """Name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
+    """Return the name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
     digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options, _rules()], sort_keys=True).encode())
     for file in files:
         with reading(file):

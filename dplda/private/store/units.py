@@ -45,13 +45,13 @@ class UnitCounts:
         return len(self.unit_ptr) - 1
 
     def entries_before_unit(self) -> np.ndarray:
-        """Cumulative number of stored entries at each unit's start, (n_units + 1,)."""
+        """Count the stored entries before each unit, (n_units + 1,)."""
         return np.asarray(self.indptr[self.unit_ptr])
 
 
 @dataclass(frozen=True)
 class UnitRange:
-    """The range `index` of the `of` ranges into which a store's units are divided.
+    """The range `index` of `of` ranges that divide a store's units.
 
     If every document is a unit, a range consists of consecutive blocks; otherwise it is a range of unit keys, whose
     documents may be in any block. Consecutive ranges contain consecutive units.
@@ -62,14 +62,14 @@ class UnitRange:
 
 
 def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
-    """The store's counts over its whole (private) dictionary, grouped by unit."""
+    """Return the store's counts over its whole (private) dictionary, grouped by unit."""
     return _group_by_unit(store, None, units)
 
 
 def project(
     store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange(), rows: TableRows | None = None
 ) -> UnitCounts:
-    """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
+    """Return the store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
 
     With the `rows` of a table, the result contains the row of each document.
     """
@@ -81,10 +81,10 @@ def project(
 def units_of_groups(
     store: CountStore, attribute: Attribute, units: UnitRange = UnitRange()
 ) -> tuple[list[str], UnitCounts]:
-    """The groups of the documents of `units` (private), and counts in which each document's only word is its group.
+    """Return the groups of the documents of `units` (private), and counts whose words are these groups.
 
-    The word occurs `MINIMUM_LENGTH` times, so that an eligible document with a group is eligible here, too. A document
-    without a group is empty.
+    The only word of a document is its group. It occurs `MINIMUM_LENGTH` times, so that an eligible document with a
+    group is eligible here, too. A document without a group is empty.
     """
     by_key = store.unit != DOCUMENT
     names: dict[str, int] = {}
@@ -104,9 +104,9 @@ def units_of_groups(
 
 
 def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
-    """The eligible documents of each block that may have documents of `units`, with what of them is in `units`.
+    """Yield the eligible documents of each block that may have documents of `units`, and which of them are in `units`.
 
-    That is the unit keys of these documents, and their indices among the block's eligible documents: a slice if all of
+    The latter are given by their unit keys, and their indices among the block's eligible documents: a slice if all of
     them are in `units`. Ranges divide keys by their first 64 bits.
     """
     by_key = store.unit != DOCUMENT
@@ -123,7 +123,7 @@ def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.nda
 def _group_by_unit(
     store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
 ) -> UnitCounts:
-    """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
+    """Return the words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
 
     Peak memory is about twice the size of the result: sparse matrices are joined and reordered without any further
     array that has a number for each entry.
@@ -151,7 +151,7 @@ def _group_by_unit(
 
 
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The order of documents (n_documents,) that makes equal `keys` adjacent, and where each unit begins."""
+    """Return the order of documents (n_documents,) that makes equal `keys` adjacent, and where each unit begins."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: a unit's documents stay in order
     keys = keys[order]
     new_unit = np.ones(len(keys), bool)
@@ -160,7 +160,7 @@ def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndarray:
-    """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
+    """Return the row of each document of `block`, (n_documents,) int32; its store has the group columns `columns`."""
     found = np.zeros(block.n_documents, np.int64)
     for axis in rows.axes:
         names, of_document = _groups_of(block, columns, axis.attribute)

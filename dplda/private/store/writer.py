@@ -189,7 +189,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _read_origin(path: Path) -> Origin | None:
-    """The origin of a stopped import, None if `path` is missing or damaged."""
+    """Return the origin of a stopped import, None if `path` is missing or damaged."""
     try:
         entry = json.loads(path.read_bytes())
         return Origin(dict(entry["options"]), dict(entry["state"]))
@@ -235,7 +235,7 @@ def sweep(folder: Path, seconds: float) -> None:
 
 
 def temporary_store(parent: Path) -> tuple[Path, Callable[[], None]]:
-    """Destination of a store that lasts no longer than this process, in a new folder of `parent`; and its removal.
+    """Make a new folder in `parent` for a temporary store; return the store's path, and a function that removes it.
 
     If the process is killed, `sweep` removes the folder later.
     """
@@ -332,7 +332,7 @@ class StoreWriter:
                 self._flush()
 
     def carry_over(self, defects: dict[str, int]) -> None:
-        """Replace the recorded defects by the defects of the store from which the documents come."""
+        """Replace the recorded defects by those of the store that the documents come from."""
         self.defects = Counter({Defect[name]: count for name, count in defects.items()})
 
     def __exit__(
@@ -422,7 +422,7 @@ def _writing(destination: Path) -> Iterator[None]:
 
 
 def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
-    """An Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
+    """Return an Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
 
     It lacks the column of new words, which is added when its shard is written.
     """
@@ -442,7 +442,7 @@ def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
 
 
 def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None = None) -> Iterator[CountedDocuments]:
-    """The documents of `store` after the first `skip`, or those that are `kept` (n_documents,), for a `StoreWriter`.
+    """Yield the documents of `store` after the first `skip`, or those `kept` (n_documents,), for a `StoreWriter`.
 
     The first `skip` documents must be whole blocks. A chunk lists the words that it uses and all earlier words of the
     dictionary that no chunk has listed, so that words keep their indices; the last chunk lists all remaining words.
@@ -477,7 +477,7 @@ def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None =
 def merge(
     indptr: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
 ) -> tuple[_Rows, int]:
-    """CSR rows with ascending, distinct words, and the counts of repeated words added up.
+    """Make CSR rows with ascending, distinct words; add up the counts of repeated words.
 
     `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that range becomes empty; the number of these
     rows is returned too.
