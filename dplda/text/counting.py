@@ -35,19 +35,6 @@ _MAX_PROCESSES = 8  # more processes would wait for the one that reads and merge
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
 
 
-<<<<<<< HEAD
-=======
-class Tokens(Protocol):
-    """A tokenizer. Its results depend only on the arguments."""
-
-    def pieces(self, text: str) -> list[str]:
-        """Split a document into parts that can be tokenized separately."""
-
-    def words(self, piece: str) -> Sequence[str]:
-        """Return the words of one piece, repeated as often as they occur."""
-
-
->>>>>>> room-words
 class _Chunk(NamedTuple):
     """Consecutive documents, and the defects among them."""
 
