@@ -36,7 +36,7 @@ _SHORT = 16  # digits of a digest that people read
 
 
 def digest(files: Iterable[Path], root: Path) -> str:
-    """Hash the names of `files` below `root`, and their contents: SHA-256, 64 hexadecimal digits; any order of files.
+    """Hash the names of `files` below `root`, and their contents, in any order: SHA-256, 64 hexadecimal digits.
 
     It is the digest of the lines that ``sha256sum`` prints for the files, sorted by name.
     """

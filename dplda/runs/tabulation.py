@@ -260,7 +260,7 @@ def _day(name: str, value: str | date | None) -> date | None:
 
 @dataclass(frozen=True)
 class Misfits:
-    """The shares of `n` documents, by reason, that are in no group of the attribute `name`; exact."""
+    """The shares, by reason, of those of `n` documents that are in no group of the attribute `name`; exact."""
 
     name: str
     n: int

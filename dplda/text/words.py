@@ -59,7 +59,7 @@ class WordRule:
         return word if is_word else ""
 
     def find_mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
-        """Find the `runs` in `text` that are words of letters and digits, such as ``5g``, or marks if they are set."""
+        """Find `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
         found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
         return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
 

@@ -353,7 +353,7 @@ def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: F
 def learn_from_prior(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Choose the prior topics that the documents contain most, over `words`; the prior explains the documents.
+    """Choose the prior topics that the documents contain most, over `words`; the prior must explain them.
 
     One noisy sum, of the documents' proportions of all prior topics, spends the events of `learn`. The topics with the
     largest sums are chosen. Text about another topic does not count for them. `rng` is not used.

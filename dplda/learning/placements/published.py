@@ -304,12 +304,12 @@ def topic_scale(alpha0: float) -> float:
 
 
 def _sigma_floor(alpha0: float) -> float:
-    """Return the least noisy eigenvalue of M2, in the paper's units; smaller ones are raised to it."""
+    """Return the floor for noisy eigenvalues of M2, in the paper's units; smaller ones are raised to it."""
     return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """Return the least noisy gap of the whitened M3, in the paper's units; smaller ones are raised to it."""
+    """Return the floor for noisy gaps of the whitened M3, in the paper's units; smaller ones are raised to it."""
     return _FLOOR / topic_scale(alpha0)
 
 
