@@ -1,4 +1,4 @@
-"""Topics from any source, as distributions over a list of words: check them, move them to other words, match them."""
+"""Topics from any source, as distributions over a list of words: check them, and move them to other words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from dplda.base.errors import InputError
 
 _TOLERANCE = 1e-6  # within which probabilities sum to 1
-_Floats = NDArray[np.float64]
 
 
 def frozen(values: Any) -> NDArray[np.float64]:
@@ -41,18 +39,3 @@ def on_words(topics: NDArray[np.float64], words: Sequence[str], wanted: Sequence
     columns = [place.get(word, -1) for word in wanted]
     padded = np.column_stack([topics, np.zeros(len(topics))])
     return np.asarray(padded[:, columns])
-
-
-def match_topics(first: _Floats, second: _Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], _Floats]:
-    """Match topics (n_first, n_words) and (n_second, n_words) one to one so that the sum of cosines is largest.
-
-    Returns rows of `first` in ascending order, their matches in `second`, and the cosines, (min(n_first, n_second),)
-    each. A topic without words has cosine 0 with all others.
-    """
-
-    def unit(topics: _Floats) -> _Floats:
-        return np.asarray(topics / np.maximum(np.linalg.norm(topics, axis=1, keepdims=True), 1e-300))
-
-    cosines = unit(first) @ unit(second).T
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
-    return rows, columns, cosines[rows, columns]

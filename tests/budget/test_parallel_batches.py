@@ -183,6 +183,7 @@ def test_batches_are_read_alike_whatever_became_of_the_runs_on_them(ledger, read
 def test_with_ids_batches_may_be_read_otherwise(ledger):
     reserve(ledger, "s", batch="week-1", events=MOST, parameters=READ, id_field="ticket")
     reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ | {"ngrams": 2}, id_field="ticket")
+    assert [run.batch for run in ledger.runs()] == ["week-1", "week-2"]
 
 
 def test_who_publishes_is_told_that_documents_are_in_more_batches_than_declared(ledger):

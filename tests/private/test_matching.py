@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.base.distributions import match_topics, on_words
+from dplda.base.distributions import on_words
+from dplda.base.matching import match_topics
 
 SEEDS = st.integers(0, 2**32 - 1)
 
