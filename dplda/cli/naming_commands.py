@@ -14,8 +14,7 @@ import numpy as np
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, model_folder, open_model
 from dplda.cli.topics_command import show_topics, table_shares, topic_titles, topics_json
-from dplda.model import TopicModel
-from dplda.model import topic_model as model_files
+from dplda.model import TopicModel, topic_model
 
 if TYPE_CHECKING:
     from dplda.model.labels import Label, LabelServer
@@ -72,7 +71,7 @@ def label(
     else:
         found = labels.distinctive(model, named_groups)
     named = labels.labelled(model, found)
-    model_files.save_facts(named, folder)
+    topic_model.save_facts(named, folder)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
         print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record})
@@ -156,7 +155,7 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
     from dplda.model import topic_groups
 
     together = topic_groups.merged(open_model(run, ledger_path), topics)
-    model_files.save(together, out)
+    topic_model.save(together, out)
     if as_json:
         print_json({"model": str(out), "topics": topics_json(together)})
     else:
@@ -178,7 +177,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     from dplda.model import topic_groups
 
     if output is not None:
-        model_files.refuse_existing(output)
+        topic_model.refuse_existing(output)
     models = open_model(first, ledger_path), open_model(second, ledger_path)
     same = topic_groups.same_topics(*models)
     shares: list[Sequence[Mapping[str, float | None]]] = []  # with intervals if the ledger has a table of the topics

@@ -17,7 +17,7 @@ import numpy as np
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.learning.placements.registry import NO_NOISE
-from dplda.model import topic_model as model_files
+from dplda.model import topic_model
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.topic_model import TopicModel
 from dplda.private.store.fingerprint import fingerprint
@@ -82,7 +82,7 @@ def public_prior(
 def _load_kept(folder: Path, name: str) -> TopicModel | None:
     """Return the model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
     try:
-        model = model_files.load(folder)
+        model = topic_model.load(folder)
     except InputError:
         model = None
     if model is not None and model.facts.prior_cache == name:

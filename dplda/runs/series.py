@@ -19,7 +19,7 @@ from dplda.budget.ledger import Ledger
 from dplda.budget.ledger_records import RunRecord, Status
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import DEFAULTS
-from dplda.model import topic_model as model_files
+from dplda.model import topic_model
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.run_facts import PER_TOPIC
 from dplda.model.topic_groups import SAME
@@ -34,17 +34,17 @@ def load(name: str | Path, *, ledger: Ledger | None = None) -> TopicModel:
     `ledger` is the default one if None. A name with a path separator, or of a model folder, is taken as a path. Every
     field is checked and no code in the files is run. Raises `InputError` if there is no such model.
     """
-    return model_files.load(folder_of(name, ledger=ledger))
+    return topic_model.load(folder_of(name, ledger=ledger))
 
 
 def load_run(run: RunRecord) -> TopicModel:
     """Load the saved model of `run`. Raises `InputError` if there is none."""
-    return model_files.load(_folder(run))
+    return topic_model.load(_folder(run))
 
 
 def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
     """Return the folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
-    if isinstance(name, Path) or os.path.isfile(Path(name) / model_files.TEXT_FILE) or os.sep in name:
+    if isinstance(name, Path) or os.path.isfile(Path(name) / topic_model.TEXT_FILE) or os.sep in name:
         return Path(name)
     if ledger is None and not os.path.exists(default_path()):
         raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
@@ -59,7 +59,7 @@ def _folder(run: RunRecord) -> Path:
             raise InputError(f"Run {run.id} is the {kind} of run {of} and has no model. List runs with `dplda runs`.")
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.status_in_words
         raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
-    if not os.path.isfile(Path(run.model) / model_files.TEXT_FILE):
+    if not os.path.isfile(Path(run.model) / topic_model.TEXT_FILE):
         raise InputError(f"The model of run {run.id} is no longer in {run.model}. If you moved it, give its new path.")
     return Path(run.model)
 

@@ -13,8 +13,7 @@ from benchmarks.corpora import names
 from benchmarks.measuring import CommandRun, run_command
 from benchmarks.tables import Table
 from dplda.base.errors import UnsupportedByData
-from dplda.learning.placements import published as utility
-from dplda.learning.placements import registry
+from dplda.learning.placements import published, registry
 from dplda.learning.placements.published import EDGES, Quantities
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import Truth, planted
@@ -68,7 +67,7 @@ def splits(synthetic_sizes: Sequence[int], placements: Sequence[str], epsilons: 
         for epsilon in epsilons:
             common = {"n_topics": topics, "epsilon": epsilon, "delta": DELTA, "vocabulary": vocabulary}
             errors = [mean_error(corpus, truth, placement, part, repeats, common) for part in PARTS]
-            bound = best_part(placement, utility.planted_quantities(documents, words, topics), epsilon)
+            bound = best_part(placement, published.planted_quantities(documents, words, topics), epsilon)
             table.row(placement, f"{epsilon:g}", *errors, f"{own_part(placement):g}", bound)
 
 
@@ -88,7 +87,7 @@ def best_part(placement: str, quantities: Quantities, epsilon: float) -> str:
     """The tensor's part, of the squares, in the split with the least bound; none for what the paper does not have."""
     if placement not in EDGES:
         return "none"
-    squares = {edge: part**2 for edge, part in utility.best_split(placement, quantities, epsilon, DELTA).items()}
+    squares = {edge: part**2 for edge, part in published.best_split(placement, quantities, epsilon, DELTA).items()}
     tensor = math.fsum(square for edge, square in squares.items() if edge not in MOMENT)
     return f"{tensor / math.fsum(squares.values()):.2f}"
 

@@ -16,7 +16,7 @@ from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from dplda.learning.settings import FitSettings
-from dplda.runs import forecast as reference_corpora
+from dplda.runs import forecast
 from dplda.runs.forecast import ForecastInputs
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -35,13 +35,13 @@ def measure(imdb: Path, news: Path, seeds: int) -> None:
             table.row(name, number, *(f"{one:.2g} / {other:.2g}" for one, other in zip(planned, fitted, strict=True)))
 
 
-def _corpora(imdb: Path, news: Path) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:
+def _corpora(imdb: Path, news: Path) -> Iterator[tuple[str, Case, forecast.ReferenceCorpus]]:
     """Each corpus with the kind that stands for it in the plan."""
-    yield "film reviews", corpora.lines(imdb), reference_corpora.ONE_SUBJECT
-    yield "20 newsgroups", corpora.newsgroups(news), reference_corpora.MANY_SUBJECTS
+    yield "film reviews", corpora.lines(imdb), forecast.ONE_SUBJECT
+    yield "20 newsgroups", corpora.newsgroups(news), forecast.MANY_SUBJECTS
 
 
-def _plan(case: Case, kind: reference_corpora.ReferenceCorpus, epsilon: float) -> tuple[float, float, float]:
+def _plan(case: Case, kind: forecast.ReferenceCorpus, epsilon: float) -> tuple[float, float, float]:
     """Noise level, eigenvalue and count that the plan foresees."""
     settings = FitSettings.of(epsilon=epsilon, topics=TOPICS, max_vocabulary=len(case.words))
     outlook = ForecastInputs(settings, documents=case.counts.shape[0], public_vocabulary=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.learning.placements import published as published_noise
+from dplda.learning.placements import published
 from dplda.learning.recovery import corrected_second_moment, corrected_third_moment
 from dplda.private.statistics.lda_moments import coefficients, pairings, population_moments
 from reproduce.common import curve, exponent, finish, guide, panels, report, table
@@ -203,12 +203,9 @@ def whitened(
 
 def theorem_5(documents: float, sigma_k: float, k: int) -> float:
     """The printed sensitivity of the whitened M3 at alpha0 = 0 (equation 113)."""
-    change, root = published_noise.delta_2(documents, 0.0), math.sqrt(sigma_k - published_noise.delta_2(documents, 0.0))
+    change, root = published.delta_2(documents, 0.0), math.sqrt(sigma_k - published.delta_2(documents, 0.0))
     whitener = (math.sqrt(2 * k) * change / (sigma_k * root)) ** 3
-    return (
-        published_noise.m3_norm(documents, 0.0) * whitener
-        + published_noise.delta_3(documents, 0.0) * (math.sqrt(k) / root) ** 3
-    )
+    return published.m3_norm(documents, 0.0) * whitener + published.delta_3(documents, 0.0) * (math.sqrt(k) / root) ** 3
 
 
 def near_tie(n: int, angles: int) -> tuple[float, float, float, float]:
@@ -277,7 +274,7 @@ def print_tables(bias: dict[str, dict[int, float]], changes: Rows, ties: Rows, r
 def theorem_4_row(alpha0: float, most2: float, most3: float) -> list[float]:
     """Realised changes beside the bounds, all times N."""
     N = NEIGHBOURS
-    bounds = [N * bound(N, alpha0) for bound in (published_noise.delta_2, published_noise.delta_3, corrected_delta_3)]
+    bounds = [N * bound(N, alpha0) for bound in (published.delta_2, published.delta_3, corrected_delta_3)]
     return [alpha0, most2, bounds[0], most3, *bounds[1:]]
 
 

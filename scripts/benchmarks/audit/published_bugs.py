@@ -21,7 +21,7 @@ from benchmarks.audit.broken import clip_not_applied, game_of, replacement_forgo
 from dplda.audit import games
 from dplda.audit.games import Game, Neighbours
 from dplda.audit.replay import Check
-from dplda.budget import accountant as budget_plan
+from dplda.budget import accountant
 from dplda.budget.accountant import cost
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.learning.placements import default
@@ -171,13 +171,13 @@ def _accountant(linear: Callable[[float], float]) -> Broken:
     @contextmanager
     def broken() -> Iterator[None]:
         """Plans are calibrated by a formula for epsilon with a wrong term."""
-        budget_plan.calibrate.cache_clear()
+        accountant.calibrate.cache_clear()
         with (
-            patch.object(budget_plan, "run_epsilon", run_epsilon),
-            patch.object(budget_plan, "gaussian_budget", gaussian_budget),
+            patch.object(accountant, "run_epsilon", run_epsilon),
+            patch.object(accountant, "gaussian_budget", gaussian_budget),
         ):
             yield
-        budget_plan.calibrate.cache_clear()
+        accountant.calibrate.cache_clear()
 
     return broken
 
