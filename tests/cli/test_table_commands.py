@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import re
 from pathlib import Path
 
@@ -19,8 +20,8 @@ THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refun
 def tickets(home: Path) -> str:
     with open(home / "tickets.jsonl", "w") as file:
         for i in range(4000):
-            words = THEMES[i % 2].split() * 3
-            record = {"text": " ".join(words[i % 5 :]), "team": ("heat", "cash")[i % 2], "day": f"2024-0{i % 3 + 1}-11"}
+            words = random.Random(i).choices(THEMES[i % 2].split(), k=12)
+            record = {"text": " ".join(words), "team": ("heat", "cash")[i % 2], "day": f"2024-0{i % 3 + 1}-11"}
             file.write(json.dumps(record | ({} if i % 50 else {"team": "SECRETGROUP"})) + "\n")
     return "tickets.jsonl"
 
@@ -231,7 +232,7 @@ def test_topics_are_evaluated_with_intervals_and_exactly_in_public_text(dplda, t
     assert {event["stage"] for event in answer.json["privacy"]["events"]} >= {"pairs", "pair totals", "prediction"}
     for name in ("c_v", "perplexity", "gain"):
         assert answer.json[name]["low"] <= answer.json[name]["value"] <= answer.json[name]["high"]
-    (home / "public.jsonl").write_text(Path(tickets).read_text().replace("pipe", "furnace").replace("money", "coin"))
+    (home / "public.jsonl").write_text(Path(tickets).read_text().replace('"text": "', '"text": "public '))
     free = dplda("evaluate", fitted["run"], "public.jsonl", "--reference")
     assert free.status == 0, free.err
     assert "exact, and free of charge" in free.out
