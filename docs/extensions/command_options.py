@@ -36,7 +36,9 @@ class Options(SphinxDirective):
             if found is None:
                 raise self.error(f"dplda has no command {' '.join(words)}")
             command, context = found, click.Context(found, info_name=word, parent=context)
-        options = [option for option in command.params if isinstance(option, click.Option) and option.name not in SHARED]
+        options = [
+            option for option in command.params if isinstance(option, click.Option) and option.name not in SHARED
+        ]
         return [table([record for option in options if (record := option.get_help_record(context))])]
 
 
