@@ -1,7 +1,7 @@
 """Sphinx directive `options`: a table of a command's options from its own help.
 
-In the Markdown source the directive is a block that contains `dplda COMMAND --help`, which the repository's host shows as
-that command. Options that many commands share are left out: the page describes them once.
+In the Markdown source it is a block with `dplda COMMAND --help`, which the repository's host shows as that command. Options
+that many commands share are left out: the page describes them once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Options(SphinxDirective):
         if name != "dplda" or words.pop() != "--help":
             raise self.error("an options block contains `dplda COMMAND --help`")
         command: click.Command = cli
-        context = click.Context(cli, info_name=name)
+        context = click.Context(cli, info_name=name, **cli.context_settings)
         for word in words:
             found = command.get_command(context, word) if isinstance(command, click.Group) else None
             if found is None:
                 raise self.error(f"dplda has no command {' '.join(words)}")
-            command, context = found, click.Context(found, info_name=word, parent=context)
+            command, context = found, click.Context(found, info_name=word, parent=context, **found.context_settings)
         options = [
             option for option in command.params if isinstance(option, click.Option) and option.name not in SHARED
         ]
@@ -56,9 +56,9 @@ def row(option: nodes.Node, *meaning: nodes.Node) -> nodes.row:
 
 
 def inline(text: str) -> list[nodes.Node]:
-    """The text with what stands between backticks as code."""
-    parts = re.split(r"`([^`]*)`", text)
-    return [nodes.literal("", part) if i % 2 else nodes.Text(part) for i, part in enumerate(parts) if part]
+    """The text with options, and what stands between backticks, as code."""
+    parts = re.split(r"`([^`]*)`|(--[a-z][a-z-]*)", text)  # of three parts in turn, the first is no code
+    return [nodes.literal("", part) if i % 3 else nodes.Text(part) for i, part in enumerate(parts) if part]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
