@@ -1,7 +1,7 @@
 """Sphinx directive `options`: a table of a command's options from its own help.
 
-In the Markdown source it is a block with `dplda COMMAND --help`, which the repository's host shows as that command. Options
-that many commands share are left out: the page describes them once.
+In the Markdown source it is a block with `dplda COMMAND --help`, which the repository's host shows as that command.
+Options that many commands share are left out: the page describes them once.
 """
 
 from __future__ import annotations
