@@ -19,7 +19,7 @@ from dplda.cli.options import READING_NAMES
 SHARED = {*READING_NAMES, "ledger_path", "as_json", "quiet"} - {"group_fields"}
 
 
-class Options(SphinxDirective):
+class Options(SphinxDirective):  # type: ignore[misc]  # Sphinx is not typed here
     """The options of the command that the block names."""
 
     has_content = True
