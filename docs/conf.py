@@ -17,6 +17,7 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "api_pages",
+    "command_options",
     "executed_pages",
     "mathml",
 ]

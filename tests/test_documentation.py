@@ -15,7 +15,7 @@ from dplda.cli.main import cli
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {str(path.relative_to(ROOT)): path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
-CODE = re.compile(r"```(?:sh|\{code-cell\})[^\n]*\n(.*?)```", re.DOTALL)
+CODE = re.compile(r"```(?:sh|\{code-cell\}|\{options\})[^\n]*\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"`((?:dplda|tests|scripts|docs|corpora)/[\w/.-]+\.\w+)")
 NAME = re.compile(r"`(dplda(?:\.\w+)+)")
 COMMAND = re.compile(r"(?:^|[\s/])dplda +([^#]*)")

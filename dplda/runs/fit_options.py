@@ -1,6 +1,6 @@
 """The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
 
-To add an option, add a field to `FitOptions`, the code that uses it, and a row to docs/commands.md.
+To add an option, add a field to `FitOptions` with its help, and the code that uses it.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ def test_every_command_has_a_section_and_every_section_a_command() -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_every_option_is_documented(path: str) -> None:
     text = sections()
+    if f"```{{options}}\n{path} --help\n```" in text[path]:
+        return  # the built page has a table of the command's own help
     shared = set(re.findall(r"^\| `(--[a-z-]+)", text["Options that many commands take"], flags=re.MULTILINE))
     missing = [option for option in options(COMMANDS[path]) if option not in shared and f"`{option}" not in text[path]]
     missing = [option for option in missing if f" {option} " not in text[path]]

@@ -86,4 +86,6 @@ def test_every_claim_has_its_figure_and_its_place_in_the_documentation(name: str
 
 @pytest.mark.parametrize("name", commands.cli.commands)
 def test_every_benchmark_is_documented(name: str) -> None:
-    assert f"`{name}`" in PAGES
+    assert f"`{name}`" in PAGES or any(
+        package == "benchmarks" and given.split()[0] == name for package, given in DOCUMENTED
+    )
