@@ -40,9 +40,9 @@ def test_the_cache_is_where_it_is_asked_to_be_and_closed_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "env"))
-    assert _cache_folder() == tmp_path / "env" / "stores"
+    assert _cache_folder(None) == tmp_path / "env" / "stores"
     assert _cache_folder(tmp_path / "given") == tmp_path / "given" / "stores"
-    assert _cache_folder().stat().st_mode & 0o777 == 0o700
+    assert _cache_folder(None).stat().st_mode & 0o777 == 0o700
 
 
 def test_leftovers_of_killed_imports_are_removed_after_a_day(tmp_path: Path) -> None:
