@@ -70,7 +70,7 @@ def test_what_an_import_is_at_or_added_to_today_stays(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"Cannot use the cache folder .* Set DPLDA_CACHE to a folder"):
+    with pytest.raises(InputError, match="DPLDA_CACHE"):
         _cache_folder(tmp_path / "file")
 
 
