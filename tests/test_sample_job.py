@@ -14,7 +14,7 @@ from registry_schema import complaints, filled
 import dplda
 from dplda.audit.compliance_forms import FORMS, write_form
 from dplda.base.distributions import on_words
-from dplda.base.software import described
+from dplda.base.software import describe
 from dplda.report import all_runs
 from dplda.runs.grid import matched_error
 
@@ -54,7 +54,7 @@ def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind
     text, missing = write_form(kind, model, together)
     assert model.privacy.in_words in text
     assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text
-    assert described(model.facts.software) in text or kind == "checklist"
+    assert describe(model.facts.software) in text or kind == "checklist"
     assert [question.name for question in missing] == list(FORMS[kind].asks)
 
 

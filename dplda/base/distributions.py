@@ -1,4 +1,4 @@
-"""Topics from any source, as distributions over a list of words: check them, and move them to other words."""
+"""Topics from any source, as distributions over a list of words: check them, reorder their words, match them."""
 
 from __future__ import annotations
 
@@ -39,3 +39,22 @@ def on_words(topics: NDArray[np.float64], words: Sequence[str], wanted: Sequence
     columns = [place.get(word, -1) for word in wanted]
     padded = np.column_stack([topics, np.zeros(len(topics))])
     return np.asarray(padded[:, columns])
+
+
+def match_topics(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Match topics (n_first, n_words) and (n_second, n_words) one to one so that the sum of cosines is largest.
+
+    Returns rows of `first` in ascending order, their matches in `second`, and the cosines, (min(n_first, n_second),)
+    each. A topic without words has cosine 0 with all others.
+    """
+    from scipy.optimize import linear_sum_assignment  # SciPy takes long to load
+
+    directions = [
+        np.asarray(topics / np.maximum(np.linalg.norm(topics, axis=1, keepdims=True), 1e-300))
+        for topics in (first, second)
+    ]
+    cosines = directions[0] @ directions[1].T
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    return rows, columns, cosines[rows, columns]

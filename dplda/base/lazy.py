@@ -19,6 +19,6 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     return find, lambda: sorted(homes)
 
 
-def found(module: str, name: str) -> Any:
+def load_name(module: str, name: str) -> Any:
     """Import `module` now, and return its public `name`."""
     return getattr(import_module(module), name)

@@ -61,7 +61,7 @@ def versions(names: Iterable[str]) -> dict[str, str]:
     return {name: found.version for name in names if (found := _installed(name)) is not None}
 
 
-def software(noise: str) -> dict[str, Any]:
+def installed_software(noise: str) -> dict[str, Any]:
     """Return the software of this process, as plain JSON; `noise` names the source of its noise.
 
     It depends on the installation only, and contains no names of folders, machines or users.
@@ -76,13 +76,13 @@ def software(noise: str) -> dict[str, Any]:
     }
 
 
-def recorded(parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+def software_of(parameters: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the software that made a run, by its recorded `parameters`; None if its version did not record it."""
     found = parameters.get("software")
     return found if isinstance(found, dict) else None
 
 
-def described(made_by: Mapping[str, Any]) -> str:
+def describe(made_by: Mapping[str, Any]) -> str:
     """Return the version and the first digits of the code digest, as text for people."""
     return f"dplda {made_by.get('dplda')}, code {_short(made_by.get('code'))}"
 

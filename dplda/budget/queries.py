@@ -23,7 +23,7 @@ from scipy.special import bdtrc
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from dplda.base.software import described, recorded
+from dplda.base.software import describe, software_of
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
 from dplda.budget.events import Event
@@ -176,8 +176,8 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     for run in state.runs:
         if run.dataset == name:
             batch = "" if run.batch is None else f" on batch {run.batch}"
-            made_by = recorded(run.parameters)
-            code = "" if made_by is None else f", {described(made_by)}"
+            made_by = software_of(run.parameters)
+            code = "" if made_by is None else f", {describe(made_by)}"
             text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.status_in_words}{code}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dplda.base.software import described, differences, recorded
-from dplda.base.software import software as software_of
+from dplda.base.software import describe, differences, installed_software, software_of
 from dplda.budget.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
@@ -78,7 +77,7 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
         "private": "yes" if record.sound else "NO",
         "status": record.status_in_words,
         "model": record.model or "none",
-        "software": "not recorded" if (made_by := recorded(record.parameters)) is None else described(made_by),
+        "software": "not recorded" if (made_by := software_of(record.parameters)) is None else describe(made_by),
         "begun": f"{record.created:%Y-%m-%d %H:%M} UTC",
     }
     table(("", ""), facts.items(), wide="")
@@ -217,7 +216,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
     """
     from dplda.private.noise import EXACT_SOURCE
 
-    present = software_of(EXACT_SOURCE)
+    present = installed_software(EXACT_SOURCE)
     if run is None:
         if as_json:
             print_json(present)
@@ -225,7 +224,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
             _show(present)
         return
     name, parameters = _run(run, ledger_path)
-    made_by = recorded(parameters)
+    made_by = software_of(parameters)
     same = None if made_by is None else made_by.get("code") == present["code"]
     different = [] if made_by is None else differences(made_by, present)
     if as_json:
@@ -234,7 +233,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
     elif made_by is None:
         say(f"Run {name} does not say by which code it was made: it is of an earlier version.")
     else:
-        say(f"Run {name} was made by {described(made_by)}: {'the' if same else 'NOT the'} code that is installed here.")
+        say(f"Run {name} was made by {describe(made_by)}: {'the' if same else 'NOT the'} code that is installed here.")
         if different:
             table(("software", "of the run", "installed here"), different, wide="of the run")
         else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dplda.base.software import described
+from dplda.base.software import describe
 from dplda.cli.console import print_json, say, table, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
 from dplda.learning.estimates import records
@@ -81,7 +81,7 @@ def topics(
     else:
         show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
         if made_by := model.facts.software:
-            say(f"Made by {described(made_by)}. Compare it with this installation: dplda software {shlex.quote(run)}")
+            say(f"Made by {describe(made_by)}. Compare it with this installation: dplda software {shlex.quote(run)}")
 
 
 def table_shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float]] | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dplda.base.matching import match_topics
+from dplda.base.distributions import match_topics
 from dplda.learning.refinement import Guide, first_words, posterior
 from dplda.private.statistics.lda_moments import coefficients
 

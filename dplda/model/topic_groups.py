@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import InputError
-from dplda.base.matching import match_topics
 from dplda.model.topic_model import TopicModel
 
 _T = TypeVar("_T")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dplda.base.distributions import check_simplex, check_words, frozen
 from dplda.base.errors import InputError
-from dplda.base.lazy import found
+from dplda.base.lazy import load_name
 from dplda.budget.events import PrivacyStatement
 from dplda.model.prior_topics import CountSums, ReleasedCounts
 from dplda.model.run_facts import RunFacts
@@ -176,11 +176,11 @@ class TopicModel:
     def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
         """Tabulate topics of `corpus` by group and period, charged to its budget: see `dplda.tabulate`."""
         # It reads documents and charges a ledger, and models import neither: it is imported when it is called.
-        return found("dplda.runs.tabulation", "tabulate")(self, corpus, by, **options)
+        return load_name("dplda.runs.tabulation", "tabulate")(self, corpus, by, **options)
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
         """Measure coherence, perplexity and gain in `corpus`, charged to its budget: see `dplda.evaluate`."""
-        return found("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
+        return load_name("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

@@ -1,7 +1,7 @@
 """The room of the private counts. Code outside uses what it exports, and nothing else.
 
-* `Gate` and `OutputGate`, through which algorithms request releases, and what they get: `Release`, `WordFrequencies`,
-  `PtrResult` with its `StabilityTest`;
+* `Gate`, `OutputGate` and `QueryGate`, through which algorithms request releases, and what they get: `Release`,
+  `WordFrequencies`, `PtrResult` with its `StabilityTest`;
 * `statistics`, the descriptions of the sums that can be requested, and the algebra of released moments;
 * `attributes`, the public columns, periods and rows by which a table groups documents;
 * `noise`, its exact and simulated sources, and the public thresholds and scales.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from dplda.base.lazy import lazy
 
 if TYPE_CHECKING:
-    from dplda.private.gate import Gate, OutputGate, PtrResult, Release, StabilityTest, WordFrequencies
+    from dplda.private.gate import Gate, OutputGate, PtrResult, QueryGate, Release, StabilityTest, WordFrequencies
 
-__all__ = ["Gate", "OutputGate", "PtrResult", "Release", "StabilityTest", "WordFrequencies"]
+__all__ = ["Gate", "OutputGate", "PtrResult", "QueryGate", "Release", "StabilityTest", "WordFrequencies"]
 
 __getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "gate"))

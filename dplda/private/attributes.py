@@ -16,19 +16,11 @@ from zoneinfo import ZoneInfo
 from dplda.base.errors import InputError
 
 OTHER = "other"  # the name of the row of documents that are in no listed group
-_MONTHS_OF_QUARTER = 3
-
-
-def _week(day: date) -> str:
-    year, week, _ = day.isocalendar()
-    return f"{year:04}-W{week:02}"
-
-
 PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabetical order is chronological
     "day": date.isoformat,
-    "week": _week,
+    "week": lambda day: f"{day.isocalendar().year:04}-W{day.isocalendar().week:02}",
     "month": lambda day: f"{day.year:04}-{day.month:02}",
-    "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // _MONTHS_OF_QUARTER + 1}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // 3 + 1}",
     "year": lambda day: f"{day.year:04}",
 }
 BOOLEAN = "bool"

@@ -117,7 +117,7 @@ class Curator:
         """
         event = self._charge(Stage.FREQUENCY)
         total_event = self._charge(Stage.VOTE_TOTAL)
-        names = self._in_use()
+        names = self._words_in_use()
         votes, full = self._passes.count_votes()
         scale = self._scale(event, NONNEGATIVE)
         noisy = self._add_noise(votes, self._noise.gaussian(scale, len(votes)))
@@ -152,9 +152,10 @@ class Curator:
 
     def _norm_histogram(self, event: Event, contribution: Contribution, share: float = 1.0) -> tuple[np.ndarray, float]:
         """Return the noisy histogram of unit norms that the charged `event` releases, and the scale of its noise."""
-        contribution = self._about_words(contribution)
+        contribution = self._check_fit(contribution)
         entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
-        bins, scale = self._passes.clip_histogram(contribution, entering), self._scale(event, NONNEGATIVE)
+        bins = self._passes.clip_histogram(contribution, entering)
+        scale = self._scale(event, NONNEGATIVE)
         return self._add_noise(bins, self._noise.gaussian(scale, len(bins))), scale
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
@@ -167,7 +168,8 @@ class Curator:
         Its multiplier sigma is `joint_multiplier` of theirs (docs/privacy.md, section 4.1).
         """
         multiplier = joint_multiplier([self._charge(stage).noise_multiplier or 0.0 for stage in stages])
-        sensitivity, step = self._sensitivity(contribution.statistic.replace_factor), clip / BOUND
+        sensitivity = self._sensitivity(contribution.statistic.replace_factor)
+        step = clip / BOUND
         with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
             noise = executor.submit(self._column_noise, contribution, multiplier, sensitivity)
             total, mass = self._clipped_sum(contribution, clip)
@@ -255,7 +257,7 @@ class Curator:
         return release_values(event, self._noise, values, sensitivity, self._add_noise)
 
     def _exact_moments(self, h: np.ndarray, r: np.ndarray, topics: int) -> ExactMoments:
-        n_words = len(self._in_use())
+        n_words = len(self._words_in_use())
         public = len(h) == len(r) == n_words and h.min() >= 0 and h.max() <= 1 and r.any()
         if not (public and 2 <= topics < n_words):
             raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
@@ -264,16 +266,16 @@ class Curator:
     def _clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         if not 0 < clip < math.inf:
             raise GateError("a clip must be positive and finite")  # a negative one turns bounds around
-        return self._passes.clipped_sum(self._about_words(contribution), clip)
+        return self._passes.clipped_sum(self._check_fit(contribution), clip)
 
-    def _in_use(self) -> tuple[str, ...]:
+    def _words_in_use(self) -> tuple[str, ...]:
         if self._names is None:
             raise GateError("no words are in use yet")
         return self._names
 
-    def _about_words(self, contribution: Contribution) -> Contribution:
+    def _check_fit(self, contribution: Contribution) -> Contribution:
         """Return `contribution` after checking that it fits the words in use: compiled loops check no bounds."""
-        if not contribution.is_sound(len(self._in_use())):
+        if not contribution.is_sound(len(self._words_in_use())):
             raise GateError("the contribution is not about the words in use")
         if contribution.table_rows != (len(self._rows or ()) if contribution.statistic.layout.by_table_row else 0):
             raise GateError("the contribution is not about the table in use")

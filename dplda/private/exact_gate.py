@@ -44,7 +44,7 @@ class ExactGate(Curator):
         """Return the document frequencies of the words in use."""
         self._charge(Stage.FREQUENCY, EXACT)
         votes, full = self._passes.count_votes()
-        return WordFrequencies(self._in_use(), votes / max(full, 1), 0.0)
+        return WordFrequencies(self._words_in_use(), votes / max(full, 1), 0.0)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
         """Return all groups that some unit votes for, in alphabetical order."""
@@ -90,7 +90,7 @@ class ExactGate(Curator):
         return PtrResult(spectral_topics(*moments, r, topics).topics, 0.0, ())
 
     def _unclipped(self, contribution: Contribution) -> Release:
-        largest = self._passes.largest_norm(self._about_words(contribution)) or 1.0
+        largest = self._passes.largest_norm(self._check_fit(contribution)) or 1.0
         unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # includes the mass coordinate
         clip = unclipped / (1 - _ROOM) * (1 + 1e-9)
         total, mass = self._passes.clipped_sum(contribution, clip)

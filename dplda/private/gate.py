@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dplda.private.attributes import Attribute, TableRows
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import MASS_SHARE
 
@@ -126,3 +127,18 @@ class OutputGate(Gate, Protocol):
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """Return noisy topics, computed from the exact moments of all units."""
+
+
+class QueryGate(Gate, Protocol):
+    """A gate that can also find groups of documents, sum by the rows of a table, and clip within public limits."""
+
+    def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
+        """Restrict all later releases to these words; with `rows`, documents fall into the rows of a table."""
+
+    def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
+        """Select groups of documents by `attribute` privately, in alphabetical order; a unit votes for `most`."""
+
+    def clip_within(
+        self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
+    ) -> float:
+        """Return a clipping norm, as `clip` does, for norms that are 0 or within the public `limits`."""

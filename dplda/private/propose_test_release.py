@@ -24,6 +24,10 @@ from dplda.private.statistics.lda_moments import coefficients, pack, unpack
 
 KAPPA = 2 / math.sqrt(3)  # T5 (1): the Lipschitz constant of an eigenvalue gap of T(., ., theta)
 ROOT2 = math.sqrt(2)
+_SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
+_SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
+_MOST_UNITS = 1e8  # a whitened tensor's norm is cut to this many times its largest change by one unit
+_LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
@@ -94,12 +98,6 @@ class TopicStability:
         return self.gap - ROOT2 * self.change2
 
 
-_SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
-_SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
-_MOST_UNITS = 1e8  # a whitened tensor's norm is cut to this many times its largest change by one unit
-_LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
-
-
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class PerturbedEigenvectors:
     """The exact `columns` T(v_i, v_i, .), (k, k), of the placement ``config3``; only the release adds noise to them.
@@ -114,7 +112,7 @@ class PerturbedEigenvectors:
 
 
 def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> np.ndarray:
-    """T (k, k, k): `unpack(coordinates)`, shrunk to Frobenius norm `largest` if it exceeds that, plus K."""
+    """Return T (k, k, k): `unpack(coordinates)`, shrunk to Frobenius norm `largest` if it exceeds that, plus K."""
     total = unpack(coordinates, len(K))
     shrink = min(1.0, largest / max(float(np.linalg.norm(total)), 1e-300))
     return np.asarray(shrink * total + K)
@@ -183,7 +181,8 @@ def release_decomposition(
     T = _whitened_tensor(coordinates, K, _MOST_UNITS * change)
     largest = _MOST_UNITS * change + float(np.linalg.norm(K))  # public, and at least the norm of T
     error = _SOLVER * largest
-    exact, change = decompose(T, theta, largest), change + 2 * error
+    exact = decompose(T, theta, largest)
+    change += 2 * error
     gap = release(Stage.GAP, np.array([exact.gap]), KAPPA * change)
     gap_low = float(gap.values[0]) - gap.margin() - KAPPA * error
     norm = release(Stage.TENSOR_NORM, np.array([exact.norm]), change)
@@ -192,13 +191,8 @@ def release_decomposition(
         StabilityTest("least eigenvalue gap at least", gap_low, KAPPA * change),
         StabilityTest("tensor norm at most", norm_up),
     )
-    return _release_if_stable(
-        release,
-        Stage.DECOMPOSITION,
-        exact.columns,
-        tests,
-        decomposition_sensitivity(gap_low, norm_up, change) + 2 * error,
-    )
+    sensitivity = decomposition_sensitivity(gap_low, norm_up, change) + 2 * error
+    return _release_if_stable(release, Stage.DECOMPOSITION, exact.columns, tests, sensitivity)
 
 
 def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
@@ -209,17 +203,18 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
     """
     least_units = max(float(units.values[0]) - units.margin(), 1.0)
     change2, change3 = moment_changes(alpha0, least_units)
-    change2, change3 = change2 + 2 * _SOLVER * _LARGEST2, change3 + 2 * _SOLVER * _LARGEST3
+    change2 += 2 * _SOLVER * _LARGEST2
+    change3 += 2 * _SOLVER * _LARGEST3
     tests = [StabilityTest("units at least", least_units)]
 
     spectrum = release(Stage.SPECTRUM, exact.eigenvalues, change2)
-    one, two = spectrum.margin(bounds=4), spectrum.margin(bounds=4, terms=2)
+    margin, margin_of_difference = spectrum.margin(bounds=4), spectrum.margin(bounds=4, terms=2)
     first, kth, after = map(float, spectrum.values)
     bounds = TopicStability(
-        first=max(first, kth) + one,
-        least=kth - one,
-        most=kth + one,
-        gap=kth - after - two,
+        first=max(first, kth) + margin,
+        least=kth - margin,
+        most=kth + margin,
+        gap=kth - after - margin_of_difference,
         norm=0.0,
         change2=change2,
         change3=change3,
@@ -243,8 +238,8 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
         StabilityTest("contracted third moment's norm at most", norm_up),
         StabilityTest("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
     ]
-    error = 2 * _SOLVER * (bounds.first + change2)
-    return _release_if_stable(release, Stage.TOPICS, exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
+    sensitivity = bounds.sensitivity(gap_low) + 2 * _SOLVER * (bounds.first + change2)
+    return _release_if_stable(release, Stage.TOPICS, exact.topics, tuple(tests), sensitivity)
 
 
 def _release_if_stable(

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
-from dplda.base.software import described
+from dplda.base.software import describe
 from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
 from dplda.learning.settings import DEFAULTS
@@ -249,6 +249,6 @@ def _wording() -> Template:
     environment = Environment(  # plain text, which the page escapes
         loader=PackageLoader("dplda.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"shown": shown, "at_least": at_least, "number": number, "described": described}
+    environment.filters |= {"shown": shown, "at_least": at_least, "number": number, "describe": describe}
     environment.globals |= {"mechanism_names": _MECHANISMS, "shortest": MINIMUM_LENGTH, "usual": DEFAULTS.privacy}
     return environment.get_template("facts.txt.j2")

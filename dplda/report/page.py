@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dplda.base.errors import InputError
-from dplda.base.software import described, recorded
+from dplda.base.software import describe, software_of
 from dplda.budget.comparisons import Comparison
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
@@ -285,8 +285,8 @@ def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Ta
     names = {**_SETTING_NAMES, "documents": documents}
     named = ((key, value) for key, value in parameters.items() if key not in _SHOWN_ELSEWHERE)
     rows = [(shown(names.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
-    if made_by := recorded(parameters):
-        rows.append(("software", shown(f"{described(made_by)}; noise: {made_by.get('noise')}")))
+    if made_by := software_of(parameters):
+        rows.append(("software", shown(f"{describe(made_by)}; noise: {made_by.get('noise')}")))
     return Table(("setting", "value"), rows)
 
 

@@ -13,7 +13,7 @@ from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import Share, calibrate
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
-from dplda.private.curator import Curator
+from dplda.private import QueryGate
 from dplda.private.statistics import Statistic
 from dplda.runs.corpus import Corpus
 from dplda.runs.run import Answer, OpenRun, Run
@@ -53,13 +53,13 @@ def plan_query(
     *,
     shares: Sequence[Share],
     statistics: Sequence[Statistic],
-    answer: Callable[[Curator, dict[str, Any]], _Answer],
+    answer: Callable[[QueryGate, dict[str, Any]], _Answer],
     facts: Mapping[str, Any] | None = None,
     passes: int | None = None,
 ) -> Run[_Answer]:
     """Plan a query of this `kind` on `corpus` under the topics of `model`; nothing is spent or read.
 
-    `shares` divide its budget, and the ledger records the `facts`. ``answer(curator, about)`` makes the releases and
+    `shares` divide its budget, and the ledger records the `facts`. ``answer(gate, about)`` makes the releases and
     returns the result. `about` maps names of fields of that result to their values: ``run``, ``of`` (the run that
     released the topics) and ``privacy`` (the statement). Raises `InputError` for a model that is not private, unless
     its topics are public or noise is simulated.

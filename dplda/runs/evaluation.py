@@ -19,7 +19,7 @@ from dplda.learning.coherence import (
 from dplda.learning.estimates import records
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
-from dplda.private.curator import Curator
+from dplda.private import QueryGate
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP, DOCUMENT_COMPLETION
 from dplda.private.statistics.word_pairs import (
     FIRST,
@@ -116,16 +116,16 @@ def plan_evaluation(
     topics = tuple(model.listed_topics)
     words, halves = paired_words(model, topics), CompletedHalves(model)
 
-    def answer(curator: Curator, about: dict[str, Any]) -> Evaluation:
+    def answer(gate: QueryGate, about: dict[str, Any]) -> Evaluation:
         n_words, k = len(model.vocabulary), len(topics)
-        curator.use_words(model.vocabulary)
+        gate.use_words(model.vocabulary)
         of_pairs, of_totals = word_pairs(words, n_words), pair_totals(words, n_words)
         of_one_pair, of_words = norm_limits(k)
-        pairs_clip = curator.clip_within(Stage.PAIRS, of_pairs, _PAIRS_QUANTILE, of_one_pair)
-        pairs = curator.release(Stage.PAIRS, of_pairs, pairs_clip)
-        totals_clip = curator.clip_within(Stage.PAIR_TOTALS, of_totals, _TOTALS_QUANTILE, of_words)
+        pairs_clip = gate.clip_within(Stage.PAIRS, of_pairs, _PAIRS_QUANTILE, of_one_pair)
+        pairs = gate.release(Stage.PAIRS, of_pairs, pairs_clip)
+        totals_clip = gate.clip_within(Stage.PAIR_TOTALS, of_totals, _TOTALS_QUANTILE, of_words)
         totals_clip = min(_TOTALS_FACTOR * totals_clip, of_words[1])
-        totals = curator.release(Stage.PAIR_TOTALS, of_totals, totals_clip)
+        totals = gate.release(Stage.PAIR_TOTALS, of_totals, totals_clip)
         counts = PairCounts(
             pairs=pairs.total[0].reshape(k, PAIRS),
             pairs_std=pairs.std,
@@ -136,7 +136,7 @@ def plan_evaluation(
             documents=totals.mass,
             documents_std=totals.mass_std(totals_clip),
         )
-        prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
+        prediction = halves.prediction(gate.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
         return Evaluation(
             topics=topics, coherence=estimate_coherence(model, topics, counts), prediction=prediction, **about
         )

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dplda.base.config import ExecutionSettings, PrivacySettings
 from dplda.base.errors import DpldaError, InputError, UnsupportedByData
 from dplda.base.progress import NoProgress, Progress
-from dplda.base.software import software
+from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merged
@@ -143,7 +143,7 @@ class Run(Generic[Result]):
         watch = _Stopwatch(progress or NoProgress(), {} if seconds is None else seconds)
         seed = self.privacy.simulate_seed
         noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
-        made_by = software("none" if self.exact else noise.source)
+        made_by = installed_software("none" if self.exact else noise.source)
         with (
             _space_for_model(folder, self.most_bytes),
             running_engine(self.execution, passes=self.passes) as engine,

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from dplda.base.config import RANGES
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import InputError
-from dplda.base.matching import match_topics
 from dplda.budget.database import default_path
 from dplda.budget.ledger import Ledger
 from dplda.budget.ledger_records import RunRecord, Status

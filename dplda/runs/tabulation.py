@@ -24,8 +24,8 @@ from dplda.budget.events import Stage
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
+from dplda.private import QueryGate
 from dplda.private.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
-from dplda.private.curator import Curator
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
@@ -116,10 +116,10 @@ def plan_tables(
     if len(hidden) > _MOST_PRIVATE:
         raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
 
-    def answer(curator: Curator, about: dict[str, Any]) -> Tables:
+    def answer(gate: QueryGate, about: dict[str, Any]) -> Tables:
         """Find the private groups, and release the tables."""
         most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
-        found = {each: curator.choose_groups(each.attribute, most) for each in hidden}
+        found = {each: gate.choose_groups(each.attribute, most) for each in hidden}
         all_rows = [
             TableRows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables
         ]
@@ -127,9 +127,9 @@ def plan_tables(
             _check_rows(len(rows), most_rows, UnsupportedByData)
         released = []
         for table, rows in zip(tables, all_rows, strict=True):
-            curator.use_words(model.vocabulary, rows)
+            gate.use_words(model.vocabulary, rows)
             alpha = float(np.mean(model.alpha))
-            release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+            release = gate.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
             released.append(
                 ReleasedTable(
                     by=tuple(axis.attribute.name for axis in rows.axes),

@@ -24,9 +24,8 @@ from benchmarks.corpora import names
 from benchmarks.results import Record
 from benchmarks.tables import markdown
 from benchmarks.utility import DELTA
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.base.matching import match_topics
 from dplda.learning.synthetic import SHORTEST, draw_counts, synthetic
 
 WORDS, TOPICS, LENGTH, ALPHA0 = 2000, 10, 60, 1.0

@@ -13,9 +13,8 @@ from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import NoisyTopicsWarning
-from dplda.base.matching import match_topics
 from dplda.runs.grid import diversity, npmi
 
 N_TOPICS = 20

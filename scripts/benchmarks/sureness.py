@@ -20,9 +20,8 @@ from benchmarks import corpora
 from benchmarks.prior import Files, posts_of
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
-from dplda.base.distributions import on_words
+from dplda.base.distributions import match_topics, on_words
 from dplda.base.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.base.matching import match_topics
 from dplda.runs.corpus import synthetic
 
 EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)

@@ -24,7 +24,7 @@ import dplda
 from benchmarks.corpora import write_store
 from benchmarks.measuring import alone, timed
 from benchmarks.tables import Table
-from dplda.base.matching import match_topics
+from dplda.base.distributions import match_topics
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import PrivacyStatement, Stage
 from dplda.model.run_facts import RunFacts

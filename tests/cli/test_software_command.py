@@ -8,7 +8,7 @@ import pytest
 from handmade import with_facts
 
 from dplda.base.config import PrivacySettings
-from dplda.base.software import code_digest, software
+from dplda.base.software import code_digest, installed_software
 from dplda.budget import Ledger
 from dplda.budget.events import Event
 from dplda.model import TopicModel
@@ -22,7 +22,7 @@ def reserve(parameters: dict[str, object]) -> str:
 
 @pytest.fixture
 def other_code() -> dict[str, object]:
-    return software("noise") | {"code": "0" * 64}
+    return installed_software("noise") | {"code": "0" * 64}
 
 
 def test_the_present_installation_is_shown(dplda) -> None:

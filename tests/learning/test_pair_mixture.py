@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.base.matching import match_topics
+from dplda.base.distributions import match_topics
 from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.learning.refinement import Guide, first_words
 from dplda.private.statistics.lda_moments import population_moments

@@ -40,9 +40,9 @@ def test_the_cache_is_where_it_is_asked_to_be_and_closed_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "env"))
-    assert _cache_folder() == tmp_path / "env" / "stores"
+    assert _cache_folder(None) == tmp_path / "env" / "stores"
     assert _cache_folder(tmp_path / "given") == tmp_path / "given" / "stores"
-    assert _cache_folder().stat().st_mode & 0o777 == 0o700
+    assert _cache_folder(None).stat().st_mode & 0o777 == 0o700
 
 
 def test_leftovers_of_killed_imports_are_removed_after_a_day(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_an_import_is_at_or_added_to_today_stays(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"Cannot use the cache folder .* Set DPLDA_CACHE to a folder"):
+    with pytest.raises(InputError, match="DPLDA_CACHE"):
         _cache_folder(tmp_path / "file")
 
 

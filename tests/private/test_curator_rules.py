@@ -11,11 +11,11 @@ from gate_helpers import WORDS, NoNoise, counts_of, curator, gaussian, passes_ov
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dplda.base.errors import GateError
 from dplda.budget.accountant import calibrate, exact_events
 from dplda.budget.events import GAUSSIAN_THRESHOLD, Event
 from dplda.learning.placements import default
 from dplda.learning.settings import FitSettings
-from dplda.private import curator as module
 from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
@@ -97,7 +97,7 @@ def test_rule_4_what_holds_counts_prints_none_of_them():
     gate = curator(secret, [])
     for shown in (repr(gate), str(gate), repr(counts_of(secret)), str(vars(counts_of(secret)).keys())):
         assert "31337" not in shown
-    with pytest.raises(module.GateError) as refusal:
+    with pytest.raises(GateError) as refusal:
         gate.size()
     assert "31337" not in str(refusal.value)
 
@@ -125,7 +125,7 @@ def test_rule_5_the_public_vocabulary_keeps_its_own_order():
 
 def test_rule_8_a_round_of_another_stage_cannot_be_spent():
     gate = curator([("a", {"w3": 3})], [gaussian("subspace"), gaussian("subspace")])
-    with pytest.raises(module.GateError):
+    with pytest.raises(GateError):
         gate.release("refine", MEAN, 1.0)
 
 

@@ -64,12 +64,12 @@ def test_no_rows_make_an_empty_store() -> None:
 
 
 def test_shapes_and_words_are_checked() -> None:
-    with pytest.raises(InputError, match="2 words for 3 columns"):
+    with pytest.raises(InputError, match=r"^vocabulary .* 2 .* 3 "):
         store_from_matrix(np.ones((1, 3)), WORDS, None)
-    with pytest.raises(InputError, match="must not repeat a word") as caught:
+    with pytest.raises(InputError, match=r"^vocabulary must not repeat") as caught:
         store_from_matrix(np.ones((1, 2)), ["secret", "secret"], None)
     assert "secret" not in str(caught.value)
-    with pytest.raises(InputError, match="1 units for 2 rows"):
+    with pytest.raises(InputError, match=r"^units .* 1 .* 2 "):
         store_from_matrix(np.ones((2, 2)), WORDS, ["u"])
-    with pytest.raises(InputError, match="whole numbers"):
+    with pytest.raises(InputError, match=r"^counts .* complex128"):
         store_from_matrix(np.ones((2, 2), dtype=complex), WORDS, None)

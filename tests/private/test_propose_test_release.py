@@ -66,12 +66,12 @@ def whitening(k=2, words=5):
 
 
 def ask_decompose(gate, clip=30.0, k=2):
-    W, theta = whitening(k, len(gate._in_use()))
+    W, theta = whitening(k, len(gate._words_in_use()))
     return gate.decompose(W, np.zeros((k, k, k)), theta, clip)
 
 
 def ask_topics(gate, topics=2):
-    return gate.final_topics(1.0, np.resize(H, len(gate._in_use())), np.ones(len(gate._in_use())), topics)
+    return gate.final_topics(1.0, np.resize(H, len(gate._words_in_use())), np.ones(len(gate._words_in_use())), topics)
 
 
 ASK = {"decompose": ask_decompose, "final_topics": ask_topics}

@@ -28,15 +28,11 @@ from hypothesis import strategies as st
 import dplda
 from dplda.base.errors import InputError
 from dplda.cli.main import main
-from dplda.private.store import count_store as shards
-from dplda.private.store import preparation as prepare
-from dplda.private.store import writer
-from dplda.private.store import writer as partial_module
+from dplda.private.store import count_store, preparation, writer
 from dplda.private.store.count_store import CountStore, intact_shards
 from dplda.private.store.fingerprint import Fingerprinter, fingerprint
 from dplda.private.store.writer import StoreLocked, StoreWriter
-from dplda.text import counted_files, counting
-from dplda.text import tables as parquet
+from dplda.text import counted_files, counting, tables
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "killed_imports.py"
 FIND_TOKENS = cache(counting.find_tokens)
@@ -54,7 +50,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(writer, "_SHARD_BLOCKS", 1)
     for module in (counted_files, counting):
         monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 3)
     monkeypatch.setattr(counting, "_SMALL_CHUNKS", 1000)
     monkeypatch.setattr(counting, "find_tokens", FIND_TOKENS)
 
@@ -366,7 +362,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
 ) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
-    write_atomically, left = shards.write_atomically, 0
+    write_atomically, left = count_store.write_atomically, 0
 
     def full(path: Path, write: Callable[[object], object]) -> None:
         nonlocal left
@@ -386,7 +382,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
         left = len(behind) + 1
         store = tmp_path / f"s{left}"
         with monkeypatch.context() as patch:
-            for module in (shards, partial_module):
+            for module in (count_store, writer):
                 patch.setattr(module, "write_atomically", full)
             message = failure(take, store)
         if message is not None:
@@ -437,7 +433,7 @@ def test_an_origin_that_cannot_be_read_starts_over(tmp_path: Path) -> None:
         assert content(store) == content(tmp_path / "whole")
 
 
-def test_what_an_earlier_version_left_is_thrown_away(tmp_path: Path) -> None:
+def test_a_partial_store_without_an_origin_is_thrown_away(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
     (partial_of(tmp_path / "s") / "store").mkdir(parents=True)
     for name in ("notes", "store/documents.arrow", "store/dictionary.arrow"):
@@ -500,7 +496,7 @@ def test_a_file_more_in_a_folder_is_a_change(tmp_path: Path) -> None:
 def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(prepare, "versions", lambda names: dict.fromkeys(names, "99"))
+    monkeypatch.setattr(preparation, "versions", lambda names: dict.fromkeys(names, "99"))
     assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
 
 
@@ -511,9 +507,7 @@ def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: dict[str, object], name: str) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
-    with pytest.raises(
-        InputError, match=rf"differs from this one in {name}.*Give the same options to resume it, or --restart"
-    ):
+    with pytest.raises(InputError, match=rf" in {name}.*--restart"):
         take(tmp_path / "s", **more)
     assert resumed_after(take(tmp_path / "s")) > 0
 
@@ -521,9 +515,9 @@ def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: 
 def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
     other = made(tmp_path / "other", "plain.mtx")
-    with pytest.raises(InputError, match="differs from this one in corpus"):
+    with pytest.raises(InputError, match=r" in corpus.*--restart"):
         other(tmp_path / "s")
-    with pytest.raises(InputError, match="differs from this one in corpus"):
+    with pytest.raises(InputError, match=r" in corpus.*--restart"):
         dplda.Corpus.from_counts(np.eye(2), ["a", "b"]).write(tmp_path / "s")
     assert other(tmp_path / "s", restart=True) == []
     other(tmp_path / "whole")
@@ -535,7 +529,7 @@ def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) 
 
 def test_two_imports_into_one_folder_do_not_meet(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
-    with StoreWriter(tmp_path / "s"), pytest.raises(StoreLocked, match=r"Another import into .*s is running"):
+    with StoreWriter(tmp_path / "s"), pytest.raises(StoreLocked, match=r"/s is running"):
         take(tmp_path / "s")
     with pytest.raises(InputError, match="exists already"):
         take(tmp_path / "s")
@@ -590,10 +584,10 @@ def test_somebody_elses_folder_in_the_way_is_not_written_to(tmp_path: Path, monk
     (tmp_path / ".t.partial").write_text("")
     (tmp_path / ".u.partial").mkdir()
     for name in "st":
-        with pytest.raises(InputError, match=f"{name}.partial is not a folder that you own"):
+        with pytest.raises(InputError, match=rf"/\.{name}\.partial is not"):
             take(tmp_path / name)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(InputError, match=r"u\.partial is not a folder that you own"):
+    with pytest.raises(InputError, match=r"/\.u\.partial is not"):
         take(tmp_path / "u")
     assert [*(tmp_path / "theirs").iterdir(), *(tmp_path / ".u.partial").iterdir()] == []
 
@@ -602,7 +596,7 @@ def test_somebody_elses_folder_in_the_way_is_not_written_to(tmp_path: Path, monk
 def test_half_a_store_is_never_taken_for_one(tmp_path: Path, place: str) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
     for opening in (CountStore.open, dplda.read_corpus, partial(dplda.read_corpus, unit_field="who")):
-        with pytest.raises(InputError, match=r"is incomplete: .* give the same `dplda corpus import` command again"):
+        with pytest.raises(InputError, match=r"incomplete.*`dplda corpus import`"):
             opening(tmp_path / place)
 
 

@@ -1,16 +1,16 @@
 """The registry of placements: what a placement is, and the only list of them.
 
-The module of a placement is imported when `find` looks it up, so that the names are known without compilers.
+The modules of placements are imported when `find` is called, so that the names are known without compilers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dplda.base.errors import InputError
-from dplda.base.lazy import lazy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,18 +25,9 @@ DEFAULT = "default"
 NO_NOISE = "none"  # the placement that adds no noise; its runs do not depend on epsilon
 SOUND, PUBLISHED = CALIBRATIONS = ("sound", "published")  # proven noise, and the noise that the paper prints
 
-_RECORDS: Mapping[tuple[str, str], str] = {  # the module of each placement, and the name of its `Placement` there
-    (DEFAULT, SOUND): "default.PLACEMENT",
-    ("config1", SOUND): "config1.PLACEMENT",
-    ("config2", SOUND): "config2.PLACEMENT",
-    ("config3", SOUND): "config3.PLACEMENT",
-    ("config4", SOUND): "config4.PLACEMENT",
-    ("tensor-power", SOUND): "tensor_power.PLACEMENT",
-    (NO_NOISE, SOUND): "default.WITHOUT_NOISE",
-    ("config1", PUBLISHED): "published.CONFIG1",
-    ("config2", PUBLISHED): "published.CONFIG2",
-    ("config3", PUBLISHED): "published.CONFIG3",
-    ("config4", PUBLISHED): "published.CONFIG4",
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    SOUND: (DEFAULT, "config1", "config2", "config3", "config4", "tensor-power", NO_NOISE),
+    PUBLISHED: ("config1", "config2", "config3", "config4"),
 }
 
 Learn: TypeAlias = "Callable[[Any, float, WordFrequencies, FitSettings, np.random.Generator], Learned]"
@@ -105,7 +96,7 @@ class Placement:
 
 def names(calibration: str = SOUND) -> tuple[str, ...]:
     """Return the names of the placements that exist for `calibration`."""
-    return tuple(name for name, kind in _RECORDS if kind == calibration)
+    return _NAMES.get(calibration, ())
 
 
 PLACEMENTS = names()
@@ -114,11 +105,31 @@ PRIVATE = tuple(name for name in PLACEMENTS if name != NO_NOISE)  # those with p
 
 def find(placement: str, calibration: str = SOUND) -> Placement:
     """Return the placement of that name and calibration; raises `InputError` if there is none."""
-    if (placement, calibration) not in _RECORDS:
+    if placement not in names(calibration):
         raise InputError(
             f"calibration {calibration} exists for placements {', '.join(names(calibration))}, not for {placement}."
         )
-    module, record = _RECORDS[placement, calibration].split(".")
-    load, _ = lazy("dplda.learning.placements", {module: module})
-    found: Placement = getattr(load(module), record)
-    return found
+    return _records()[calibration][placement]
+
+
+@cache
+def _records() -> Mapping[str, Mapping[str, Placement]]:
+    from dplda.learning.placements import config1, config2, config3, config4, default, published, tensor_power
+
+    return {
+        SOUND: {
+            DEFAULT: default.PLACEMENT,
+            "config1": config1.PLACEMENT,
+            "config2": config2.PLACEMENT,
+            "config3": config3.PLACEMENT,
+            "config4": config4.PLACEMENT,
+            "tensor-power": tensor_power.PLACEMENT,
+            NO_NOISE: default.WITHOUT_NOISE,
+        },
+        PUBLISHED: {
+            "config1": published.CONFIG1,
+            "config2": published.CONFIG2,
+            "config3": published.CONFIG3,
+            "config4": published.CONFIG4,
+        },
+    }

@@ -32,6 +32,16 @@ from dplda.base.errors import InputError
 from dplda.text.reading_options import READING_FACTS
 from dplda.text.records import DOCUMENT, Defect
 
+FORMAT = "dplda corpus store"
+VERSION = 1
+META, FINGERPRINT = "meta.json", "fingerprint.json"
+META_BYTES = 1 << 20
+ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
+SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
+_CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
+_MAGIC = 8  # number of bytes before the messages of an Arrow file
+_HEADER, _COMPRESSION = 2, 3  # indices of fields in `Message` and `RecordBatch`, tables of Arrow's flatbuffers
+
 BLOCK_DOCUMENTS = 16384
 SCHEMA = pa.schema(
     [
@@ -42,8 +52,6 @@ SCHEMA = pa.schema(
         pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
-
-
 # A store with group columns holds a value for each of them beside every document; null if there is none.
 _VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
 SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
@@ -97,7 +105,7 @@ class Block:
     def _with_ranges(
         self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
     ) -> Block:
-        """Documents that have the entries in the ranges from `starts`, of these `lengths`."""
+        """Return documents with the entries in the ranges from `starts` of these `lengths`."""
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
         copy = Block(indptr, self.words[entries], self.counts[entries], units, ids, groups)
@@ -114,7 +122,7 @@ def row_sums(block: Block, entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def read_block(batch: Any, n_words: int) -> Block:
     """Return the block in an Arrow record batch of `SCHEMA`. Arrays are copied only if a document is damaged."""
     words, counts = batch.column(0), batch.column(1)
-    indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
+    indptr, of_counts = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
     block = Block(
         indptr=indptr,
         words=_view(words.values, np.int32),
@@ -123,7 +131,13 @@ def read_block(batch: Any, n_words: int) -> Block:
         ids=batch.column(3),
         groups=batch.column("groups") if "groups" in batch.schema.names else None,
     )
-    ranges = _sound_ranges(indptr, others, min(len(block.words), len(block.counts)))
+    # A document's range of entries is sound if it is the same for words and counts, lies within both, and begins where
+    # all earlier ranges have ended.
+    first, last = indptr[:-1], indptr[1:]
+    same = (first == of_counts[:-1]) & (last == of_counts[1:])
+    inside = (first >= 0) & (first <= last) & (last <= min(len(block.words), len(block.counts)))
+    after_others = first >= np.maximum.accumulate(np.concatenate([[0], last[:-1]]))
+    ranges = same & inside & after_others
     if not ranges.all() or indptr[0] != 0 or indptr[-1] != len(block.words):
         block = block.without(~ranges)
     sound = sound_documents(block, n_words)
@@ -153,28 +167,10 @@ def freeze(arrays: Sequence[NDArray[Any]]) -> None:
         array.flags.writeable = False
 
 
-def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
-    """Return a mask (n_documents,) of the documents with a sound range of entries.
-
-    `starts` and `others` (n_documents + 1,) are the offsets of the lists of words and of counts. A range is sound if it
-    is the same in both, lies within `size` entries, and begins where all earlier ranges have ended.
-    """
-    first, last = starts[:-1], starts[1:]
-    same = (first == others[:-1]) & (last == others[1:])
-    reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))
-    return np.asarray(same & (first >= 0) & (first <= last) & (last <= size) & (first >= reached))
-
-
 def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
     """Return the values of a validated Arrow array, `width` numbers each."""
     n = width * (array.offset + len(array))  # a forged buffer may be longer, and its size no multiple of the dtype's
     return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]
-
-
-SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
-_CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
-_MAGIC = 8  # number of bytes before the messages of an Arrow file
-_HEADER, _COMPRESSION = 2, 3  # indices of fields in `Message` and `RecordBatch`, tables of Arrow's flatbuffers
 
 
 @dataclass(frozen=True)
@@ -320,13 +316,6 @@ def _field(flatbuffer: bytes, table: int, index: int) -> int:
 
 def _offset(flatbuffer: bytes, place: int) -> int:
     return int(struct.unpack_from("<I", flatbuffer, place)[0])
-
-
-FORMAT = "dplda corpus store"
-VERSION = 1
-META, FINGERPRINT = "meta.json", "fingerprint.json"
-META_BYTES = 1 << 20
-ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
 
 
 class CountStore:
@@ -495,15 +484,20 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     try:
         with open(folder / META, "rb") as file:
             meta = json.loads(file.read(META_BYTES))
-        fine = meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
         version, defects = meta["version"], meta["defects"].items()
-        fine = fine and all(name in Defect.__members__ and isinstance(count, int) for name, count in defects)
-        fine = fine and isinstance(meta["name"], str | None)
-        reading = meta.get("reading", {})
-        fine = fine and isinstance(reading, dict) and reading.keys() <= set(READING_FACTS)
-        groups = meta.get("groups", [])
-        fine = fine and isinstance(groups, list) and all(isinstance(name, str) for name in groups)
-        fine = fine and isinstance(meta.get("id_field"), str | None)
+        reading, groups = meta.get("reading", {}), meta.get("groups", [])
+        fine = (
+            meta["format"] == FORMAT
+            and isinstance(meta["unit"], str)
+            and isinstance(meta["documents"], int)
+            and all(name in Defect.__members__ and isinstance(count, int) for name, count in defects)
+            and isinstance(meta["name"], str | None)
+            and isinstance(reading, dict)
+            and reading.keys() <= set(READING_FACTS)
+            and isinstance(groups, list)
+            and all(isinstance(name, str) for name in groups)
+            and isinstance(meta.get("id_field"), str | None)
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(

@@ -76,8 +76,8 @@ class Fingerprinter:
             return Fingerprint(code, self._sketch)
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
-    def sealed(self, identity: str) -> bytes:
-        """Write the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
+    def to_json(self, identity: str) -> bytes:
+        """Return the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
         result = self.result()
         entry = {
             "code": result.code,
@@ -93,14 +93,14 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
 
     With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
-    found = _read_stored(store, key)
-    if found is None:
+    stored = _read_stored(store, key)
+    if stored is None:
         fingerprinter = Fingerprinter(key, store.unit)
         fingerprinter.add_words(store.dictionary)
         for block in store.blocks():
             fingerprinter.add(block)
-        found = fingerprinter.result()
-    return found if ids_of is None else replace(found, ids=keyed_ids(store, key, ids_of))
+        stored = fingerprinter.result()
+    return stored if ids_of is None else replace(stored, ids=keyed_ids(store, key, ids_of))
 
 
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
@@ -137,10 +137,7 @@ def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
 
 
 class _Units:
-    """For each unit the sums of its documents' hashes, one for each lane (see `_word_hashes`).
-
-    The order of documents does not matter. Memory grows with the number of units.
-    """
+    """The sums of the documents' hashes of each unit, one for each lane; memory grows with the number of units."""
 
     def __init__(self) -> None:
         self._rows = np.zeros((0, 2 + _LANES), np.uint64)  # for each unit its key and its sums
@@ -155,7 +152,7 @@ class _Units:
             self._merge()
 
     def sums(self) -> tuple[_Hashes, int]:
-        """Hashes of the units' sums, added up over all units, (lanes,), and the number of units."""
+        """Return the hashes of the units' sums, added up over all units, (lanes,), and the number of units."""
         self._merge()
         return _mix(self._rows[:, 2:]).sum(axis=0, dtype=np.uint64), len(self._rows)
 
@@ -187,10 +184,7 @@ def _key_hashes(hashes: _Hashes, secret: bytes) -> _Hashes:
 
 
 def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
-    """Keyed 64-bit hash of each word, (n_words,), in one of `_LANES` independent lanes.
-
-    All lanes together make accidental collisions improbable.
-    """
+    """Return a keyed 64-bit hash of each word, (n_words,), in one of `_LANES` independent lanes."""
     secret = hmac.new(key, _DOMAIN + bytes([lane]), hashlib.sha256).digest()
     digests = (
         hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=secret).digest() for word in words
@@ -199,7 +193,7 @@ def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
 
 
 def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
-    """Hash of each document, (n_documents,), from the hashes of words (n_words,) and of counts (nnz,).
+    """Return a hash of each document, (n_documents,), from the hashes of words (n_words,) and of counts (nnz,).
 
     The hashes of a document's entries are mixed and summed, and the sum is mixed again.
     """
@@ -211,7 +205,7 @@ def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
 
 
 def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
-    """Hash of each count, (nnz,); most counts are small and are looked up."""
+    """Return a hash of each count, (nnz,); most counts are small and are looked up."""
     table = _mix(np.arange(_SMALL_COUNTS, dtype=np.uint64))
     return table[counts] if counts.max(initial=0) < _SMALL_COUNTS else _mix(counts.astype(np.uint64))
 

@@ -56,6 +56,11 @@ from dplda.text.records import (
     unit_key,
 )
 
+_STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
+_SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
+_STAGE = "read"  # the stage's name in progress reports and in a run's seconds
+_POLL_SECONDS = 0.2
+
 
 def store_from_matrix(
     matrix: Any,
@@ -89,10 +94,25 @@ def store_from_matrix(
     keep = ~(bad | unnamed)[rows] & (counts > 0)
     lengths = np.bincount(rows[keep], minlength=csr.shape[0])
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    merged, over = merge(indptr, csr.indices[keep].astype(np.int64), counts[keep], len(words))
+    (indptr, columns, entries), over = merge(indptr, csr.indices[keep].astype(np.int64), counts[keep], len(words))
     defects = {Defect.BAD_COUNT.name: int(bad.sum()) + over, Defect.NO_UNIT.name: int((unnamed & ~bad).sum())}
+    unit_keys = np.frombuffer(b"".join(keys), dtype=np.uint64).reshape(-1, 2)
+    blocks = []
+    for first in range(0, len(keys), BLOCK_DOCUMENTS):
+        last = min(first + BLOCK_DOCUMENTS, len(keys))
+        part = slice(indptr[first], indptr[last])
+        blocks.append(
+            Block(
+                indptr=indptr[first : last + 1] - indptr[first],
+                words=columns[part],
+                counts=entries[part],
+                units=unit_keys[first:last],
+                ids=pa.array([str(row) for row in range(first, last)], pa.string()),
+                groups=None if values is None else values[first:last],
+            )
+        )
     return CountStore.from_blocks(
-        _blocks(merged, keys, values),
+        blocks,
         words,
         unit=DOCUMENT if units is None else unit,
         defects={name: count for name, count in defects.items() if count},
@@ -143,33 +163,13 @@ def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
     return pa.array(list(map(list, zip(*columns, strict=True))), kind) if columns else None
 
 
-def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes], groups: Any) -> list[Block]:
-    indptr, words, counts = rows
-    units = np.frombuffer(b"".join(keys), dtype=np.uint64).reshape(-1, 2)
-    blocks = []
-    for first in range(0, len(keys), BLOCK_DOCUMENTS):
-        last = min(first + BLOCK_DOCUMENTS, len(keys))
-        begin, end = indptr[first], indptr[last]
-        ids = pa.array([str(row) for row in range(first, last)], pa.string())
-        part = slice(begin, end)
-        values = None if groups is None else groups[first:last]
-        bounds = indptr[first : last + 1] - begin
-        blocks.append(Block(bounds, words[part], counts[part], units[first:last], ids, values))
-    return blocks
-
-
-_STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
-_SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
-_STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_POLL_SECONDS = 0.2
-
-
 @dataclass(frozen=True)
 class ById:
-    """How ids tell the documents of `dataset` apart: `belong` says by `keyed_ids` which of them belong to a batch."""
+    """How documents are told apart by their ids, and which of them belong to a batch of a series."""
 
     dataset: str
     belong: Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
+    """Maps the documents' `keyed_ids` (n_documents,) for `dataset` to a mask of those that belong to the batch."""
 
 
 class Preparation(ABC):
@@ -405,8 +405,8 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
             progress.advance(len(chunk.ids) + chunk.defects.total())
 
 
-def _cache_folder(cache: str | Path | None = None) -> Path:
-    """Return the folder of prepared stores in `cache`, else ``$DPLDA_CACHE``, else the user's cache folder.
+def _cache_folder(cache: str | Path | None) -> Path:
+    """Return the folder of prepared stores in the `cache_root`.
 
     Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
     """
@@ -424,6 +424,7 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
 
 
 def cache_root(cache: str | Path | None) -> Path:
+    """Return the folder `cache`, else ``$DPLDA_CACHE``, else the user's cache folder."""
     root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
     return root.expanduser()
 
@@ -436,23 +437,23 @@ def _real(paths: Sequence[Path]) -> str | list[str]:
 
 def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
     """Return the name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
-    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options, _rules()], sort_keys=True).encode())
+    name = hashlib.sha256(json.dumps([VERSION, _real(paths), options, _rules()], sort_keys=True).encode())
     for file in files:
         with reading(file):
             status = os.stat(file)
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))
-    return digest.hexdigest()[:40]
+            name.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))
+    return name.hexdigest()[:40]
 
 
 def _origin(request: dict[str, Any], content: str) -> Origin:
-    """What must not change for an import to resume: the user's `request`, the corpus's `content` and versions."""
+    """Return what must not change for an import to resume: the user's `request`, the `content` and versions."""
     request = json.loads(json.dumps(request))  # as it is read again
     return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": _rules()})
 
 
 def _rules() -> dict[str, str]:
-    """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
+    """Return the versions of all that decides which words a document has, and a digest of dplda's part in it."""
     own = {"python": platform.python_version(), "code": digest((PACKAGE / "text").rglob("*.py"), PACKAGE)}
     return own | versions(("dplda", *READ_WITH))
 

@@ -73,8 +73,8 @@ def project(
 
     With the `rows` of a table, the result contains the row of each document.
     """
-    vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
-    # unknown words select the last column, which is empty
+    vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)  # `columns` caches by identity
+    # Unknown words select the last column, which is empty.
     return _group_by_unit(store, store.columns(vocabulary), units, rows)
 
 
@@ -89,7 +89,7 @@ def units_of_groups(
     by_key = store.unit != DOCUMENT
     names: dict[str, int] = {}
     numbers, unit_keys = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint64)]
-    for block, keys, inside in _blocks(store, units):
+    for block, keys, inside in _eligible_blocks(store, units):
         found, of_document = _groups_of(block, store.group_columns, attribute)
         place = np.array([names.setdefault(name, len(names)) for name in found] + [-1], np.int64)
         numbers.append(place[of_document][inside])
@@ -103,7 +103,7 @@ def units_of_groups(
     return list(names), UnitCounts(indptr, words, np.full_like(words, MINIMUM_LENGTH), unit_ptr, len(names))
 
 
-def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
+def _eligible_blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
     """Yield the eligible documents of each block that may have documents of `units`, and which of them are in `units`.
 
     The latter are given by their unit keys, and their indices among the block's eligible documents: a slice if all of
@@ -131,7 +131,7 @@ def _group_by_unit(
     width = len(store.dictionary) + 1
     rows, unit_keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
     of_table = [np.zeros(0, np.int32)]
-    for block, keys, inside in _blocks(store, units):
+    for block, keys, inside in _eligible_blocks(store, units):
         matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
         matrix = matrix if isinstance(inside, slice) else matrix[inside]
         rows.append(matrix.copy() if columns is None else matrix[:, columns])
@@ -171,7 +171,7 @@ def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndar
 
 
 def _groups_of(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
-    """The groups of the documents of `block`, private, and the index of each document's group, -1 without a group."""
+    """Return the groups of the documents of `block` (private), and the index of each one's group, -1 without one."""
     if block.groups is None or attribute.column not in columns:
         return [], np.full(block.n_documents, -1, np.int64)
     starts = np.asarray(block.groups.offsets)

@@ -58,6 +58,9 @@ from dplda.private.store.fingerprint import Fingerprinter
 from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
 _LOCK = "lock"
+_SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
+_SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
+_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 Notice = Callable[[str], object]  # called with one line for the user
 
 
@@ -143,12 +146,24 @@ class PartialStore:
         if os.path.exists(self._destination):
             error = StoreLocked if is_store(self._destination) else InputError
             raise error(f"{self._destination} exists already. Choose another folder, or remove it.")
-        if stopped is not None and self.shards and not self._restart and not self._has_changed(stopped):
-            kept = set(map(shard_name, range(self.n_shards)))
-            for file in self.inside.iterdir():
-                if file.name not in kept:
-                    file.unlink()
-            return
+        if stopped is not None and self.shards and not self._restart:
+            origin = self._origin or Origin({}, {})
+            options = _differences(stopped.options, origin.options)
+            if options:
+                raise InputError(
+                    f"The import into {self._destination} that was stopped differs from this one in "
+                    f"{', '.join(options)}. Give the same options to resume it, or --restart (restart=True) to "
+                    "discard it."
+                )
+            changed = _differences(stopped.state, origin.state)
+            if not changed:
+                kept = set(map(shard_name, range(self.n_shards)))
+                for file in self.inside.iterdir():
+                    if file.name not in kept:
+                        file.unlink()
+                return
+            since = f"since an import into {self._destination} was stopped"
+            self._notice(f"Starting over: {' and '.join(changed)} changed {since}.")
         self.shards, self.n_shards = [], 0
         self._clear()
         self.inside.mkdir(mode=0o700)
@@ -167,21 +182,6 @@ class PartialStore:
                 shutil.rmtree(entry)
             elif entry.name != _LOCK:
                 entry.unlink()
-
-    def _has_changed(self, stopped: Origin) -> bool:
-        """Whether the state of the source differs from `stopped`. Raises `InputError` if the options differ."""
-        origin = self._origin or Origin({}, {})
-        options = _differences(stopped.options, origin.options)
-        if options:
-            raise InputError(
-                f"The import into {self._destination} that was stopped differs from this one in {', '.join(options)}. "
-                "Give the same options to resume it, or --restart (restart=True) to discard it."
-            )
-        changed = _differences(stopped.state, origin.state)
-        if changed:
-            since = f"since an import into {self._destination} was stopped"
-            self._notice(f"Starting over: {' and '.join(changed)} changed {since}.")
-        return bool(changed)
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -207,7 +207,7 @@ def _lock_folder(folder: Path, destination: Path) -> FileLock:
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
+        lock = _file_lock(folder)
         try:
             status = os.lstat(folder)
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():  # whoever made it can read it
@@ -224,13 +224,17 @@ def _lock_folder(folder: Path, destination: Path) -> FileLock:
         return lock
 
 
+def _file_lock(folder: Path) -> FileLock:
+    return FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
+
+
 def sweep(folder: Path, seconds: float) -> None:
     """Remove the partial stores in `folder` that no process holds and that have not changed for `seconds`."""
     for partial in folder.glob(".*.partial*"):
         with suppress(OSError, Timeout):  # another process holds it, or has just finished or removed it
             last = max(path.stat().st_mtime for path in (partial, *partial.glob(INSIDE)))
             if last < time.time() - seconds:
-                with FileLock(partial / _LOCK, timeout=0, mode=0o600, thread_local=False):
+                with _file_lock(partial):
                     shutil.rmtree(partial, ignore_errors=True)
 
 
@@ -241,7 +245,7 @@ def temporary_store(parent: Path) -> tuple[Path, Callable[[], None]]:
     """
     folder = parent / f".{secrets.token_hex(8)}.partial"
     folder.mkdir(mode=0o700)
-    lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
+    lock = _file_lock(folder)
     lock.acquire()
     owner = os.getpid()
 
@@ -251,11 +255,6 @@ def temporary_store(parent: Path) -> tuple[Path, Callable[[], None]]:
             shutil.rmtree(folder, ignore_errors=True)
 
     return folder / INSIDE, remove
-
-
-_SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
-_SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
-_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
 class StoreWriter:
@@ -290,18 +289,22 @@ class StoreWriter:
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
-        self._numbers: dict[str, int] = {}
-        self._n_words_written = 0
-        self._waiting: list[Any] = []
-        self._n_waiting = self._n_entries = 0
-        self.n_documents = self.n_read = 0
+        self._numbers: dict[str, int] = {}  # the dictionary: the index of each word
+        self._n_words_written = 0  # in the shards on disk
+        self._waiting: list[Any] = []  # record batches for the next shard,
+        self._n_waiting = self._n_entries = 0  # and their documents and entries
+        self.n_documents = self.n_read = 0  # documents kept, and documents read, defective ones included
         self.defects: Counter[Defect] = Counter()
 
     def __enter__(self) -> Self:
         with _writing(self._destination):
             self._partial.open()
-            try:
-                self._resume()
+            try:  # continue after the shards that are on disk
+                for shard in self._partial.shards:
+                    self._take(shard)
+                    reached = shard.checkpoint()
+                    self.n_read, self.n_documents = reached.n_read, reached.n_documents
+                    self.carry_over(reached.defects)
             except BaseException:
                 self._partial.close()
                 raise
@@ -350,14 +353,6 @@ class StoreWriter:
                 )
             self._partial.close()
 
-    def _resume(self) -> None:
-        """Continue after the shards that are on disk."""
-        for shard in self._partial.shards:
-            self._take(shard)
-            reached = shard.checkpoint()
-            self.n_read, self.n_documents = reached.n_read, reached.n_documents
-            self.carry_over(reached.defects)
-
     def _flush(self) -> None:
         """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume after the shard."""
         schema = SCHEMA_WITH_GROUPS if self._group_columns else SCHEMA
@@ -402,7 +397,7 @@ class StoreWriter:
         }
         files = {META: json.dumps(meta).encode()}
         if self._fingerprinter is not None:
-            files = {FINGERPRINT: self._fingerprinter.sealed(store_identity(self._partial.inside, meta))} | files
+            files = {FINGERPRINT: self._fingerprinter.to_json(store_identity(self._partial.inside, meta))} | files
         self._partial.finish(files)
 
     def _named_defects(self) -> dict[str, int]:
@@ -448,8 +443,7 @@ def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None =
     dictionary that no chunk has listed, so that words keep their indices; the last chunk lists all remaining words.
     """
     place = np.empty(len(store.dictionary), np.int64)  # index of a word in the chunk
-    n_listed = 0
-    n_read = 0
+    n_listed = n_read = 0
     for index, block in enumerate(store.blocks(), 1):
         rows = slice(n_read, n_read + block.n_documents)
         n_read = rows.stop

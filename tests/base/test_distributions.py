@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.base.distributions import on_words
-from dplda.base.matching import match_topics
+from dplda.base.distributions import match_topics, on_words
 
 SEEDS = st.integers(0, 2**32 - 1)
 

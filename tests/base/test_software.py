@@ -111,7 +111,7 @@ def test_a_library_without_a_list_or_linked_to_a_folder_has_no_digest(tmp_path: 
 
 
 def test_the_libraries_that_decide_what_is_released_are_listed() -> None:
-    made_by = software.software(NOISE)
+    made_by = software.installed_software(NOISE)
     assert {"opendp", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "spacy", "sqlalchemy"} <= set(
         made_by["libraries"]
     )
@@ -121,7 +121,7 @@ def test_the_libraries_that_decide_what_is_released_are_listed() -> None:
 
 
 def test_what_is_recorded_is_public(tmp_path: Path) -> None:
-    text = json.dumps(software.software(NOISE), allow_nan=False)
+    text = json.dumps(software.installed_software(NOISE), allow_nan=False)
     assert "/" not in text
     for private in (socket.gethostname(), getpass.getuser(), platform.node()):
         assert not re.search(rf"\b{re.escape(private)}\b", text)
@@ -156,7 +156,7 @@ def test_noise_that_is_not_private_is_called_so(more: dict[str, str], noise: str
 
 
 def test_differences_name_what_changed() -> None:
-    then, now = software.software(NOISE), software.software(NOISE)
+    then, now = software.installed_software(NOISE), software.installed_software(NOISE)
     assert differences(then, now) == []
     then["code"] = "0" * 64
     then["libraries"]["numpy"]["version"] = "1.0"
@@ -166,4 +166,4 @@ def test_differences_name_what_changed() -> None:
 
 @pytest.mark.parametrize("made_by", [{}, {"code": 1, "libraries": [1]}, {"libraries": {"numpy": "x"}}])
 def test_what_a_stranger_wrote_into_a_model_is_compared_without_failing(made_by: dict[str, object]) -> None:
-    assert differences(made_by, software.software(NOISE))
+    assert differences(made_by, software.installed_software(NOISE))

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
-from dplda.base import compiled as module
-from dplda.base.compiled import _SOURCES, _sources_digest, compiled
+from dplda.base.compiled import _SOURCES, _sources_digest, cache_folder, compiled
 from dplda.base.software import PACKAGE
 from dplda.private.statistics.third_moment import THIRD_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units
@@ -58,17 +58,17 @@ def test_nothing_keeps_compiled_code_another_way():
 
 @pytest.fixture
 def own_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(module.numba.config, "CACHE_DIR", str(tmp_path / "numba"))
-    module.cache_folder.cache_clear()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
+    cache_folder.cache_clear()
     yield tmp_path
-    module.cache_folder.cache_clear()
+    cache_folder.cache_clear()
 
 
 def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
     function = compiled(keep=True)(double)
     assert function(np.float64(2.0)) == 4.0
     assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / _sources_digest())
-    assert str(own_folder / "numba") == module.numba.config.CACHE_DIR
+    assert str(own_folder / "numba") == numba.config.CACHE_DIR
 
 
 def test_nothing_is_kept_of_functions_whose_sources_do_not_name_the_folder(own_folder, monkeypatch):
