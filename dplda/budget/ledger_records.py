@@ -216,7 +216,7 @@ class RunRecord:
     batch: str | None = None
     """The documents' batch in the series `dataset`."""
     batches_seen: int = 1
-    """The largest number of batches that hold one document, as far as documents show (`queries.most_batches`).
+    """The largest number of batches that hold one document, as far as documents show (`sketches.most_batches`).
     Private by-product, not for sharing.
     """
     id_field: str | None = None
