@@ -22,8 +22,10 @@ class ComparisonKind(StrEnum):
     Runs on a private corpus are charged; models of the other corpora are measured.
     """
 
-    PLANTED = "planted"  # synthetic, with known topics
-    PUBLIC = "public"  # declared public by its owner
+    PLANTED = "planted"
+    """Synthetic, with known topics."""
+    PUBLIC = "public"
+    """Declared public by its owner."""
     PRIVATE = "private"
 
     @property

@@ -288,10 +288,12 @@ def _engine(path: Path) -> Engine:
 
 
 class Mark(NamedTuple):
-    """The `length` of a journal and the `code` of its last row."""
+    """The end of a journal, which tells whether another journal continues it."""
 
     length: int
+    """The number of its rows."""
     code: str
+    """The code of its last row."""
 
     def to_line(self, chain: Chain) -> str:
         """Write the mark as a line of text, sealed with the ledger's key."""
