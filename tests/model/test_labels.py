@@ -102,13 +102,13 @@ def test_a_server_that_is_slow_or_absent_is_one_clear_line(server):
     server.seconds = 2.0
     with pytest.raises(InputError, match="--labels FILE"):
         LabelServer(server.address, "small", seconds=0.2).label(WORDS)
-    with pytest.raises(InputError, match="Is the server running"):
+    with pytest.raises(InputError, match=r"127.0.0.1:9"):
         LabelServer("http://127.0.0.1:9/v1", "small").label(WORDS)
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:11434", "file:///etc/passwd", "ftp://host/v1", ""])
 def test_other_addresses_are_refused(endpoint):
-    with pytest.raises(InputError, match="the endpoint must be an address such as"):
+    with pytest.raises(InputError, match="endpoint"):
         LabelServer(endpoint, "small")
 
 
