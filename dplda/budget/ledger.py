@@ -260,9 +260,12 @@ class Ledger:
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
         runs = self.runs()
-        of_dataset = [r for r in runs if r.dataset == run]
-        latest = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
-        matches = [r for r in runs if r.id == run] or latest or [r for r in runs if run and r.id.startswith(run)]
+        matches = [r for r in runs if r.id == run]
+        if not matches:
+            of_dataset = [r for r in runs if r.dataset == run]
+            matches = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
+        if not matches and run:  # every id begins with an empty text
+            matches = [r for r in runs if r.id.startswith(run)]
         if len(matches) != 1:
             problem = "is the beginning of several runs" if matches else "is not in the ledger"
             raise InputError(f"Run {run!r} {problem}. See: dplda runs")

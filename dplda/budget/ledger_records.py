@@ -140,6 +140,7 @@ class Guarantee:
         level = "the grant that was in force"
         if self.basis == Basis.LISTED:
             level = "the largest total reached, of those listed"
+        # What holds if more is spent than the guarantee allows.
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
@@ -410,19 +411,20 @@ class DatasetRecord:
             return "spending has no limit"
         if self.capacity == NOTHING:
             return "no run is admitted"
-        delta, left = PrivacySettings.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
-        epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
-        chooses = self.counted.delta + failure_of_query(delta) <= self.capacity.delta
-        scarce = "" if chooses else ", if its words come from a public list (--vocabulary)"
         run = "a run on a new batch" if self.parallel else "one more run"
-        same = ""
+        mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))
+        delta = PrivacySettings.delta  # the default of a run
+        epsilon = accountant.gaussian_epsilon(mu, delta * (1 - accountant.FAILURE_SHARE))
+        condition = ""
+        if self.counted.delta + failure_of_query(delta) > self.capacity.delta:
+            condition = ", if its words come from a public list (--vocabulary)"
+        at_grant = ""
         if self.grant.delta != delta:
-            part = self.grant.delta * (1 - accountant.FAILURE_SHARE)
-            there = accountant.gaussian_epsilon(math.sqrt(left), part)
-            same = f"as much as epsilon {there:.4g} at delta {self.grant.delta:g}; "
+            same = accountant.gaussian_epsilon(mu, self.grant.delta * (1 - accountant.FAILURE_SHARE))
+            at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
         return (
-            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
-            f"({same}several runs spend less than the sum of their epsilons)"
+            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{condition} "
+            f"({at_grant}several runs spend less than the sum of their epsilons)"
         )
 
     @property

@@ -114,19 +114,22 @@ class LedgerState:
         """
         names = self.linked(dataset)
         runs = self.charged(names)
+        spent = self.total(runs)
         first = self._first_run(dataset)
-        limits = [
-            self._limit(name, self.total(runs)) for name in names if name == dataset or self._first_run(name) < first
-        ]
-        basis = max((limit.basis for limit in limits), key=list(Basis).index)
-        # A run other than the first that was admitted under an unbounded grant may have other units than earlier runs.
-        in_force = [[grant for grant in self._grants(run.dataset) if grant.after_run < run.number] for run in runs[1:]]
-        unchecked = any(grants[-1].unbounded for grants in in_force)
+        limits = [self._limit(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        basis = max((limit.basis for limit in limits), key=list(Basis).index)  # the weakest
+        for run in runs[1:]:
+            # A run that was admitted under an unbounded grant may have other units than the runs before it.
+            in_force = [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1]
+            if in_force.unbounded:
+                basis = Basis.NO_LIMIT
+        if self.lapses:
+            basis = Basis.LOST
         levels = self.levels(dataset)
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
-            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if unchecked else basis,
+            basis=basis,
             allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
             listed=tuple(level.epsilon for level in levels),
             level_delta=levels[0].delta,
@@ -154,6 +157,7 @@ class LedgerState:
         levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
+                # Outputs may decide which level is reached, so that the deltas of the levels add up (T14).
                 basis = Basis.LISTED if i else Basis.FIXED
                 return Guarantee(epsilon=level.epsilon, delta=(i + 1) * level.delta, basis=basis)
         basis = Basis.NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else Basis.AFTER_LOOKING

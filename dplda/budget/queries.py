@@ -93,7 +93,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]
     own = [run for run in charged if run.dataset == name]
-    shared_batches: dict[str, RunRecord] = {}
+    shared_batches: dict[str, RunRecord] = {}  # by batch, a run on it whose documents another batch shares
     for pair in state.overlaps:
         batches = {run.parallel_batch: run for run in own if run.fingerprint in pair and run.parallel_batch is not None}
         if len(batches) > 1:
@@ -125,7 +125,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
 
 def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     """List grants and runs of dataset `name` in the order in which they were made, the initial grant first."""
-    lines = []
+    lines = []  # with the number of the run, before (0) or after which (1) they belong
     for i, (grant, remark) in enumerate(state.grants_with_remarks(name)):
         listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
         if grant.batches_per_document > 1:

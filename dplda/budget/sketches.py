@@ -87,15 +87,16 @@ class Sketch:
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
-        crowded = self._crowded(both) & other._crowded(both)
+        crowded = self._crowded(both) & other._crowded(both)  # their units are not all recorded in either sketch
         here, there = (sketch._holders(both[~crowded]) for sketch in (self, other))
-        common = (here @ there.T).tocoo()
+        common = (here @ there.T).tocoo()  # the number of documents that a unit here and a unit there share
         sizes = np.asarray(here.sum(axis=1)).ravel(), np.asarray(there.sum(axis=1)).ravel()
         largest = np.maximum(sizes[0][common.row], sizes[1][common.col])
         n_unmatched = n_compared = 0
-        for size, index in zip(sizes, (common.row, common.col), strict=True):
-            compared, matched = size > 1, np.zeros(len(size), np.bool_)
+        for size, index in zip(sizes, (common.row, common.col), strict=True):  # units here, then units there
+            compared = size > 1
             compared[index[largest > 1]] = True
+            matched = np.zeros(len(size), np.bool_)
             matched[index[2 * common.data > largest]] = True
             n_unmatched += int(np.sum(compared & ~matched))
             n_compared += int(np.sum(compared))
