@@ -64,10 +64,12 @@ class Reservation:
             run = next(run for run in state.runs if run.id == self.run)
             if (run.id_field is None) != (fingerprint.ids is None):
                 raise GateError(f"Run {self.run} is of a batch whose documents have ids, and needs these ids alone.")
+
+            # What other runs have read of these documents, which is known only now.
             shared = queries.find_overlaps(session, fingerprint)
             row.fingerprint = fingerprint.code
             row.grouping = fingerprint.grouping
-            of_most = 1  # batches that most documents of one batch would be in
+            of_most = 1  # the number of batches that most documents of one batch would be in
             if (ids := fingerprint.ids) is not None:
                 if np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort").any():
                     raise LedgerError("Another run has read some of these documents in another batch: try again.")
@@ -78,11 +80,12 @@ class Reservation:
             known = replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared))
             bound = replace(run, fingerprint=row.fingerprint, grouping=row.grouping, batches_seen=row.batches_seen)
             other_units = queries.other_units(session, fingerprint)
+
             try:
                 admit(known, bound, other_units=other_units, batches_of_most=of_most)
                 new = _document_rows(session, fingerprint, shared)
                 if ids is not None and run.batch is not None:
-                    # all of them, also those that an earlier run on the batch read: that run may end without a charge
+                    # All of them, also those that an earlier run on the batch read: that run may end without a charge.
                     new.append(schema.DocumentIdsRow(run=run.id, ids=codes_to_text(np.unique(ids))))
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []

@@ -18,13 +18,6 @@ SMALL = {"events": [gaussian(mu_squared=0.01)] * 2}
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    """A ledger in a folder of its own."""
-    (tmp_path / "used").mkdir()
-    return Ledger(tmp_path / "used" / "ledger.db")
-
-
-@pytest.fixture
 def old(ledger):
     """A ledger in whose place an older copy was put: it lacks a raised grant, a run, and a whole dataset."""
     ledger.grant("reviews", 4.0, 1e-6)

@@ -24,13 +24,6 @@ from dplda.budget.sketches import Fingerprint
 SMALL = {"events": [gaussian(mu_squared=0.01)] * 3}
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    """A ledger in a folder of its own."""
-    (tmp_path / "used").mkdir()
-    return Ledger(tmp_path / "used" / "ledger.db")
-
-
 def marks(folder: Path) -> list[int]:
     """The lengths in the one file of marks."""
     [file] = folder.glob("*.marks")
