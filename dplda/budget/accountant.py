@@ -22,7 +22,7 @@ from typing import Any
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Event, Stage, is_clip, merged
+from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Event, Stage, is_clip, merge_events
 
 # The share of every delta that is kept for failure probabilities of single stages (T7's threshold). Runs and grants
 # convert their Gaussian part at the rest, so that one run that requests a whole grant fits it exactly.
@@ -51,10 +51,6 @@ class Cost:
     def fits(self, capacity: Cost) -> bool:
         """Whether this total stays within `capacity` in both sums."""
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
-
-    def share_of(self, capacity: Cost) -> float:
-        """Return the share of a finite `capacity` that this total takes: the larger of its shares of the two sums."""
-        return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
 
 
 NOTHING = Cost(0.0, 0.0)
@@ -144,12 +140,12 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
     if remaining <= 0 or any(event.mechanism == EXACT for event in events):
         return math.inf
     mu = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
-    pure = merged(event for event in events if event.mechanism == PURE)
-    return float(_composed(mu, pure).get_epsilon_for_delta(remaining)) if pure else gaussian_epsilon(mu, remaining)
+    pure = merge_events(event for event in events if event.mechanism == PURE)
+    return float(_compose(mu, pure).get_epsilon_for_delta(remaining)) if pure else gaussian_epsilon(mu, remaining)
 
 
 @lru_cache(maxsize=4)  # a run's events are composed once for its plan and again for its privacy statement
-def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
+def _compose(mu: float, pure: tuple[Event, ...]) -> Any:
     """Compose the privacy-loss distributions of a `mu`-GDP Gaussian mechanism and the `pure` events."""
     from dp_accounting.pld import privacy_loss_distribution as pld  # takes a second, and few runs have pure events
     from dp_accounting.pld.common import DifferentialPrivacyParameters
@@ -171,11 +167,13 @@ def gaussian_budget(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """A stage's share of the run's mu^2: `weight` / the sum of all weights, split evenly over `count` queries."""
+    """A stage's share of the run's mu^2."""
 
     stage: str
     weight: float
+    """The share times the sum of all stages' weights."""
     count: int = 1
+    """The number of queries over which the share is split evenly."""
     selects_words: bool = False
     """Whether the stage selects words; a failure probability is charged for that (docs/privacy.md, T7)."""
     may_fail: bool = False

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from dplda.budget.database import Store
 from dplda.budget.privacy_filter import LedgerState
-from dplda.budget.schema import CellRow, ComparisonRow, canonical
+from dplda.budget.schema import CellRow, canonical
 
 
 class ComparisonKind(StrEnum):
@@ -22,8 +22,10 @@ class ComparisonKind(StrEnum):
     Runs on a private corpus are charged; models of the other corpora are measured.
     """
 
-    PLANTED = "planted"  # synthetic, with known topics
-    PUBLIC = "public"  # declared public by its owner
+    PLANTED = "planted"
+    """Synthetic, with known topics."""
+    PUBLIC = "public"
+    """Declared public by its owner."""
     PRIVATE = "private"
 
     @property
@@ -48,12 +50,14 @@ class ComparisonKind(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One run of a comparison's grid; `repeat` counts from 0."""
+    """One run of a comparison's grid."""
 
     placement: str
     calibration: str
     epsilon: float
+    """The guarantee that is requested, in nats."""
     repeat: int
+    """Counts the runs with the same settings, from 0."""
 
     def __str__(self) -> str:
         return f"{self.placement}, {self.calibration}, epsilon {self.epsilon:g}, repeat {self.repeat}"
@@ -67,8 +71,11 @@ class Outcome:
     status: str
     """`Status.DONE`, or `Status.UNSUPPORTED` with a `message`."""
     run: str
+    """The id of the run; empty without a model."""
     message: str = ""
+    """Why the run made no model."""
     sound: bool = True
+    """False for a run that is not private or not proven private."""
     error: float | None = None
     """The mean matched l1 error, for a corpus with planted topics."""
     coherence: float | None = None
@@ -98,6 +105,7 @@ class Comparison:
 
     name: str
     corpus: str
+    """The name of the corpus."""
     kind: ComparisonKind
     parameters: Mapping[str, Any]
     """Public settings: topics, delta, unit, ..."""
@@ -136,7 +144,7 @@ class ComparisonLog:
         """Record that the run of `cell` is about to begin."""
         with self._store.writing() as session:
             row = self._row(session, cell)
-            if row not in session:
+            if row not in session:  # otherwise an interrupted run of the cell begins again
                 self._store.chain.record(session, row)
 
     def end(self, outcome: Outcome) -> None:
@@ -163,9 +171,3 @@ class ComparisonLog:
             rows = session.scalars(select(CellRow).where(CellRow.comparison == self.name)).all()
             session.expunge_all()
         return {Cell(row.placement, row.calibration, row.epsilon, row.repeat): row for row in rows}
-
-
-def latest(session: Session, key: str) -> str | None:
-    """Find the name of the latest comparison with this `key`; None if there is none."""
-    query = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
-    return session.scalar(query)

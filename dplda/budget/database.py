@@ -88,7 +88,8 @@ class Store:
             self._place(self.path, b"")
         with self._transaction("BEGIN") as session:
             version = self._version(session)
-        self.key = self._find_key() if version else self._create()
+        self.key = self._find_key() if version else self._create()  # it is committed with the tables
+
         self.chain = Chain(self.key)
         with self._transaction("BEGIN") as session:
             head = session.get(HeadRow, 1)
@@ -98,6 +99,7 @@ class Store:
                 f"The key {self.key_path} does not belong to the ledger {self.path}. Restore both "
                 "files from the same copy."
             )
+
         self.witness = Witness(self.chain, os.environ.get(SETTING, ""))
         for file in (self.path, self.key_path):
             with contextlib.suppress(PermissionError):  # another user's file: its owner decides
@@ -134,7 +136,7 @@ class Store:
                 yield session
                 session.flush()
                 end = Mark(*journal_end(session))
-            if end.length and end != mark:
+            if end.length and end != mark:  # after the commit: a mark of a change that is lost would refuse the ledger
                 add(end)
 
     @contextlib.contextmanager
@@ -288,10 +290,12 @@ def _engine(path: Path) -> Engine:
 
 
 class Mark(NamedTuple):
-    """The `length` of a journal and the `code` of its last row."""
+    """The end of a journal, which tells whether another journal continues it."""
 
     length: int
+    """The number of its rows."""
     code: str
+    """The code of its last row."""
 
     def to_line(self, chain: Chain) -> str:
         """Write the mark as a line of text, sealed with the ledger's key."""

@@ -70,9 +70,10 @@ EXACT = "exact"
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8)."""
+    """A stage's charge for equal queries; never changed once reserved (docs/privacy.md, rule 8)."""
 
     stage: str
+    """A `Stage`, or the choice of its clipping norm (`clip_of`)."""
     mechanism: str = GAUSSIAN
     """Decides which of the next two numbers are present: the first for ``gaussian`` and ``gaussian-threshold``, the
     second for ``pure``, and none for ``exact``, which has no noise.
@@ -84,9 +85,11 @@ class Event:
     delta: float = 0.0
     """The failure probability of one query."""
     count: int = 1
+    """The number of queries."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stage", str(self.stage))
+        # Which of noise_multiplier and epsilon each mechanism has.
         needed = {GAUSSIAN: (1, 0), GAUSSIAN_THRESHOLD: (1, 0), PURE: (0, 1), EXACT: (0, 0)}
         present = (self.noise_multiplier is not None, self.epsilon is not None)
         if needed.get(self.mechanism) != present:
@@ -107,7 +110,7 @@ class Event:
         return cls(**record)
 
 
-def merged(events: Iterable[Event]) -> tuple[Event, ...]:
+def merge_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """Merge equal events into one event with their summed count, in the order of first appearance."""
     counts: dict[Event, int] = {}
     for event in events:
@@ -123,13 +126,15 @@ def at_least(epsilon: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
-    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`."""
+    """A run's guarantee: (epsilon, delta)-differential privacy."""
 
     epsilon: float
     """Of all `events` together, in nats (docs/privacy.md, section 4.2); infinite for a run that is not sound."""
     delta: float
     unit: str
+    """What is protected: a document, or everything with the same value in a column."""
     adjacency: str
+    """How neighbouring corpora differ in one unit, ``add-remove`` or ``replace``."""
     sound: bool
     """False for a run that is not private or not proven private."""
     events: tuple[Event, ...]

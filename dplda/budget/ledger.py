@@ -16,12 +16,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError
-from dplda.budget import comparisons, queries
+from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
@@ -29,18 +30,7 @@ from dplda.budget.events import Event
 from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public
 from dplda.budget.reservation import Reservation
-from dplda.budget.schema import (
-    AcceptedCopyRow,
-    Base,
-    ComparisonRow,
-    DatasetRow,
-    EventRow,
-    GrantRow,
-    RunRow,
-    Verification,
-    canonical,
-    journal_end,
-)
+from dplda.budget.schema import Verification
 from dplda.budget.sketches import Fingerprint
 
 _GRANT_RANGES = {
@@ -102,12 +92,12 @@ class Ledger:
         if batch is not None:
             _check_name("batch", batch)
         with self._store.writing() as session:
-            state = self._trusted(session)
+            state = self._verified_state(session)
             if any(other.id == run for other in state.runs):
                 raise InputError(f"the ledger has a run {run!r} already. Leave run out, or choose another id.")
-            row = RunRow(
+            row = schema.RunRow(
                 id=run,
-                number=queries.latest_number(session, RunRow) + 1,
+                number=queries.latest_number(session, schema.RunRow) + 1,
                 dataset=dataset,
                 unit=unit,
                 adjacency=privacy.adjacency,
@@ -117,7 +107,7 @@ class Ledger:
                 status=Status.RESERVED,
                 reason="",
                 parameters=_plain_json(parameters),
-                seconds=canonical({}),
+                seconds=schema.canonical({}),
                 created=_now(),
                 batch=batch,
                 batches_seen=1,
@@ -125,11 +115,11 @@ class Ledger:
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
             planned = [
-                EventRow(run=run, position=i, event=canonical(event.to_json()), asked=False)
+                schema.EventRow(run=run, position=i, event=schema.canonical(event.to_json()), asked=False)
                 for i, event in enumerate(events)
             ]
-            self._store.chain.record(session, *_declared(session, dataset), row, *planned)
-            return Reservation(self._store, self._trusted, row.id, tuple(events))
+            self._store.chain.record(session, *_new_dataset(session, dataset), row, *planned)
+            return Reservation(self._store, self._verified_state, row.id, tuple(events))
 
     def quote(
         self,
@@ -151,7 +141,7 @@ class Ledger:
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
-            state = self._trusted(session)
+            state = self._verified_state(session)
         combined = RunRecord(
             id="",
             number=len(state.runs) + 1,
@@ -178,8 +168,8 @@ class Ledger:
         not know are free.
         """
         with self._store.reading() as session:
-            state = self._trusted(session)
-            admit_public(state, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
+            state = self._verified_state(session)
+            admit_public(state, dataset, [fingerprint.code, *queries.find_overlaps(session, fingerprint)])
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the comparisons with this `key` (`comparison`).
@@ -191,18 +181,19 @@ class Ledger:
     def comparison(self, key: str) -> ComparisonLog | None:
         """Find the latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
         with self._store.reading() as session:
-            self._trusted(session)
-            name = comparisons.latest(session, key)
-        return None if name is None else ComparisonLog(self._store, self._trusted, name)
+            self._verified_state(session)
+            query = select(schema.ComparisonRow.name).where(schema.ComparisonRow.key == key)
+            name = session.scalar(query.order_by(schema.ComparisonRow.number.desc()).limit(1))
+        return None if name is None else ComparisonLog(self._store, self._verified_state, name)
 
     def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
         """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones with this `key` stay."""
         _check_name("corpus", corpus)
         with self._store.writing() as session:
-            self._trusted(session)
-            row = ComparisonRow(
+            self._verified_state(session)
+            row = schema.ComparisonRow(
                 name=new_name(corpus),
-                number=queries.latest_number(session, ComparisonRow) + 1,
+                number=queries.latest_number(session, schema.ComparisonRow) + 1,
                 key=key,
                 corpus=corpus,
                 kind=kind,
@@ -210,7 +201,7 @@ class Ledger:
                 created=_now(),
             )
             self._store.chain.record(session, row)
-            return ComparisonLog(self._store, self._trusted, row.name)
+            return ComparisonLog(self._store, self._verified_state, row.name)
 
     def grant(
         self,
@@ -240,28 +231,28 @@ class Ledger:
                 "leave them out for an unbounded grant."
             )
         with self._store.writing() as session:
-            if listed and self._trusted(session).charged((dataset,)):
+            if listed and self._verified_state(session).charged((dataset,)):
                 raise InputError(
                     f"Totals can be listed (--then) only before the first output, and dataset {dataset!r} has outputs: "
                     "a total listed now would guarantee nothing. Leave them out."
                 )
-            row = GrantRow(
-                number=queries.latest_number(session, GrantRow) + 1,
+            row = schema.GrantRow(
+                number=queries.latest_number(session, schema.GrantRow) + 1,
                 dataset=dataset,
                 epsilon=float(epsilon),
                 delta=float(delta),
                 unbounded=unbounded,
-                after_run=queries.latest_number(session, RunRow),
+                after_run=queries.latest_number(session, schema.RunRow),
                 created=_now(),
-                listed=canonical([float(level) for level in listed]) if listed else None,
+                listed=schema.canonical([float(level) for level in listed]) if listed else None,
                 batches_per_document=batches_per_document,
             )
-            self._store.chain.record(session, *_declared(session, dataset), row)
+            self._store.chain.record(session, *_new_dataset(session, dataset), row)
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""
         with self._store.reading() as session:
-            return list(self._trusted(session).runs)
+            return list(self._verified_state(session).runs)
 
     def run(self, run: str) -> RunRecord:
         """Find the run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
@@ -269,9 +260,12 @@ class Ledger:
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
         runs = self.runs()
-        of_dataset = [r for r in runs if r.dataset == run]
-        latest = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
-        matches = [r for r in runs if r.id == run] or latest or [r for r in runs if run and r.id.startswith(run)]
+        matches = [r for r in runs if r.id == run]
+        if not matches:
+            of_dataset = [r for r in runs if r.dataset == run]
+            matches = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
+        if not matches and run:  # every id begins with an empty text
+            matches = [r for r in runs if r.id.startswith(run)]
         if len(matches) != 1:
             problem = "is the beginning of several runs" if matches else "is not in the ledger"
             raise InputError(f"Run {run!r} {problem}. See: dplda runs")
@@ -280,18 +274,18 @@ class Ledger:
     def datasets(self) -> list[DatasetRecord]:
         """List all datasets, by name."""
         with self._store.reading() as session:
-            state = self._trusted(session)
+            state = self._verified_state(session)
             return [queries.dataset_record(state, name) for name in queries.names(session)]
 
     def dataset(self, name: str) -> DatasetRecord:
         """Return the record of one dataset; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
-            return queries.dataset_record(self._known(session, name), name)
+            return queries.dataset_record(self._state_with(session, name), name)
 
     def history(self, dataset: str) -> list[HistoryRecord]:
         """List grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
-            return queries.history(self._known(session, dataset), dataset)
+            return queries.history(self._state_with(session, dataset), dataset)
 
     def verify(self) -> Verification:
         """Check that every row is as this package wrote it, and that none known to the witness is missing.
@@ -318,36 +312,36 @@ class Ledger:
         """
         known = self._store.witness.latest()
         with self._store.writing(accepting=True) as session:
-            self._trusted(session)
+            self._verified_state(session)
             if known is None or not self._store.contradiction(session, known):
                 raise InputError(
                     f"The witness knows no newer copy of the ledger {self.path}: there is nothing to accept."
                 )
-            row = AcceptedCopyRow(
-                number=queries.latest_number(session, AcceptedCopyRow) + 1,
-                changes=journal_end(session)[0],
+            row = schema.AcceptedCopyRow(
+                number=queries.latest_number(session, schema.AcceptedCopyRow) + 1,
+                changes=schema.journal_end(session)[0],
                 witnessed=known.length,
-                after_grant=queries.latest_number(session, GrantRow),
-                after_run=queries.latest_number(session, RunRow),
+                after_grant=queries.latest_number(session, schema.GrantRow),
+                after_run=queries.latest_number(session, schema.RunRow),
                 created=_now(),
             )
             self._store.chain.record(session, row)
 
-    def _trusted(self, session: Session) -> LedgerState:
+    def _verified_state(self, session: Session) -> LedgerState:
         """Read the state of the ledger; raises `LedgerError` if the record was altered."""
         if not self._store.chain.verify(session).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
 
-    def _known(self, session: Session, dataset: str) -> LedgerState:
+    def _state_with(self, session: Session, dataset: str) -> LedgerState:
         if dataset not in queries.names(session):
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
-        return self._trusted(session)
+        return self._verified_state(session)
 
 
-def _declared(session: Session, dataset: str) -> list[Base]:
-    """Make a row that declares `dataset`, unless it is declared already."""
-    return [] if session.get(DatasetRow, dataset) else [DatasetRow(name=dataset, created=_now())]
+def _new_dataset(session: Session, dataset: str) -> list[schema.Base]:
+    """Make the row that declares `dataset`; empty if it is declared already."""
+    return [] if session.get(schema.DatasetRow, dataset) else [schema.DatasetRow(name=dataset, created=_now())]
 
 
 def _check_name(parameter: str, value: object) -> None:
@@ -357,7 +351,7 @@ def _check_name(parameter: str, value: object) -> None:
 
 def _plain_json(parameters: Mapping[str, Any]) -> str:
     try:
-        return canonical(dict(parameters))
+        return schema.canonical(dict(parameters))
     except (TypeError, ValueError):
         raise InputError("parameters must be plain JSON values, all numbers finite.") from None
 

@@ -46,6 +46,7 @@ class Grant:
     epsilon: float = DEFAULT_GRANT[0]
     """The total in nats; infinite if unbounded."""
     delta: float = DEFAULT_GRANT[1]
+    """The total failure probability; a part of it is kept for single stages (`accountant.FAILURE_SHARE`)."""
     after_run: int = 0
     """The number of the ledger's latest run when the grant was made; 0 before the first run."""
     created: datetime | None = None
@@ -139,6 +140,7 @@ class Guarantee:
         level = "the grant that was in force"
         if self.basis == Basis.LISTED:
             level = "the largest total reached, of those listed"
+        # What holds if more is spent than the guarantee allows.
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
@@ -172,6 +174,7 @@ class PlannedEvent:
 
     event: Event
     charged: bool = False
+    """Recorded on disk before the event's result is computed."""
 
     @property
     def status(self) -> str:
@@ -190,8 +193,11 @@ class RunRecord:
     number: int
     """The run's place among all runs of the ledger, from 1."""
     dataset: str
+    """The name whose budget is charged."""
     unit: str
+    """What the guarantee protects: a document, or everything with the same value in a column."""
     adjacency: str
+    """How neighbouring corpora differ, ``add-remove`` or ``replace``."""
     epsilon: float
     """What was requested, in nats; `cost` is the charge to the filter."""
     delta: float
@@ -201,10 +207,12 @@ class RunRecord:
     created: datetime
     """Private by-product, not for sharing."""
     plan: tuple[PlannedEvent, ...]
+    """All events that the run may charge, fixed when it was reserved."""
     status: str = Status.RESERVED
     reason: str = ""
     """Why the run ended with its status; contains no private text."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The run's public settings, as plain JSON."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Time by stage. Private by-product, not for sharing."""
     model: str | None = None
@@ -216,7 +224,7 @@ class RunRecord:
     batch: str | None = None
     """The documents' batch in the series `dataset`."""
     batches_seen: int = 1
-    """The largest number of batches that hold one document, as far as documents show (`queries.most_batches`).
+    """The largest number of batches that hold one document, as far as documents show (`sketches.most_batches`).
     Private by-product, not for sharing.
     """
     id_field: str | None = None
@@ -300,10 +308,12 @@ class RunRecord:
 
 
 def _share(cost: Cost, capacity: Cost) -> float:
-    """Return the share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
+    """Return the larger of the shares of mu^2 and delta; 0 if the capacity is infinite, 1 if it is zero."""
     if capacity == NOTHING:
         return 1.0
-    return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
+    if math.isinf(capacity.mu_squared):
+        return 0.0
+    return max(cost.mu_squared / capacity.mu_squared, cost.delta / capacity.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,19 +411,20 @@ class DatasetRecord:
             return "spending has no limit"
         if self.capacity == NOTHING:
             return "no run is admitted"
-        delta, left = PrivacySettings.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
-        epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
-        chooses = self.counted.delta + failure_of_query(delta) <= self.capacity.delta
-        scarce = "" if chooses else ", if its words come from a public list (--vocabulary)"
         run = "a run on a new batch" if self.parallel else "one more run"
-        same = ""
+        mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))
+        delta = PrivacySettings.delta  # the default of a run
+        epsilon = accountant.gaussian_epsilon(mu, delta * (1 - accountant.FAILURE_SHARE))
+        condition = ""
+        if self.counted.delta + failure_of_query(delta) > self.capacity.delta:
+            condition = ", if its words come from a public list (--vocabulary)"
+        at_grant = ""
         if self.grant.delta != delta:
-            part = self.grant.delta * (1 - accountant.FAILURE_SHARE)
-            there = accountant.gaussian_epsilon(math.sqrt(left), part)
-            same = f"as much as epsilon {there:.4g} at delta {self.grant.delta:g}; "
+            same = accountant.gaussian_epsilon(mu, self.grant.delta * (1 - accountant.FAILURE_SHARE))
+            at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
         return (
-            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
-            f"({same}several runs spend less than the sum of their epsilons)"
+            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{condition} "
+            f"({at_grant}several runs spend less than the sum of their epsilons)"
         )
 
     @property
@@ -452,15 +463,15 @@ class DatasetRecord:
 
         Reports state what follows from what may be published (docs/privacy.md, section 9.5).
         """
-        seen = self.batches_per_document > self.batches_declared
-        if self.guaranteed_alone == self.guaranteed and not seen:
+        undeclared = self.batches_per_document > self.batches_declared  # documents are in more batches than declared
+        if self.guaranteed_alone == self.guaranteed and not undeclared:
             return ""
         alone, whole = (
             guarantee.total if guarantee.holds else "no guarantee fixed beforehand"
             for guarantee in (self.guaranteed_alone, self.guaranteed)
         )
         reasons = []
-        if seen:
+        if undeclared:
             reasons.append(
                 f"a report states {alone}, which is for documents in at most {self.batches_declared} of the batches, "
                 f"as declared. Documents were seen in {self.batches_per_document} (exact, not for publication), for "
@@ -490,7 +501,7 @@ class DatasetRecord:
         if self.batches:
             names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else self.batches[0]
             paid = (
-                self._trusted_word
+                self._batches_paid
                 if self.parallel
                 else f"a {self.unit} may be in several and pays in each, so that all batches are charged together"
             )
@@ -511,8 +522,8 @@ class DatasetRecord:
         return tuple(remarks)
 
     @property
-    def _trusted_word(self) -> str:
-        """What the charges of a series of documents take the owner's word for, in words."""
+    def _batches_paid(self) -> str:
+        """For how many batches a document pays, and what of this rests on the owner's word."""
         if self.id_field is not None:
             return (
                 "each document counts in one batch, under which its id was first charged, and pays for that one. That "
@@ -560,6 +571,7 @@ class Quote:
 
     dataset: DatasetRecord
     cost: Cost
+    """The sum over all planned runs."""
 
     @property
     def share(self) -> float:

@@ -87,11 +87,13 @@ class LedgerState:
                 series.setdefault(run.dataset, {}).setdefault(run.parallel_batch, []).append(run)
         for dataset, batches in series.items():
             most = self.batches_per_document(dataset)
-            if of is not None and dataset == of[0]:
-                whole, most = whole + _sum(batches.pop(of[1], [])), most - 1
+            if of is not None and dataset == of[0]:  # the batch `of` is one of the batches that its units pay for
+                whole += _sum(batches.pop(of[1], []))
+                most -= 1
             costs = [_sum(found) for found in batches.values()]
-            mu_squared, delta = [cost.mu_squared for cost in costs], [cost.delta for cost in costs]
-            whole += Cost(*(math.fsum(sorted(each, reverse=True)[:most]) for each in (mu_squared, delta)))
+            mu_squared = sorted((cost.mu_squared for cost in costs), reverse=True)
+            delta = sorted((cost.delta for cost in costs), reverse=True)
+            whole += Cost(math.fsum(mu_squared[:most]), math.fsum(delta[:most]))
         return whole
 
     def published(self, dataset: str) -> LedgerState:
@@ -112,19 +114,22 @@ class LedgerState:
         """
         names = self.linked(dataset)
         runs = self.charged(names)
+        spent = self.total(runs)
         first = self._first_run(dataset)
-        limits = [
-            self._limit(name, self.total(runs)) for name in names if name == dataset or self._first_run(name) < first
-        ]
-        basis = max((limit.basis for limit in limits), key=list(Basis).index)
-        # A run other than the first that was admitted under an unbounded grant may have other units than earlier runs.
-        in_force = [[grant for grant in self._grants(run.dataset) if grant.after_run < run.number] for run in runs[1:]]
-        unchecked = any(grants[-1].unbounded for grants in in_force)
+        limits = [self._limit(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        basis = max((limit.basis for limit in limits), key=list(Basis).index)  # the weakest
+        for run in runs[1:]:
+            # A run that was admitted under an unbounded grant may have other units than the runs before it.
+            in_force = [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1]
+            if in_force.unbounded:
+                basis = Basis.NO_LIMIT
+        if self.lapses:
+            basis = Basis.LOST
         levels = self.levels(dataset)
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
-            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if unchecked else basis,
+            basis=basis,
             allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
             listed=tuple(level.epsilon for level in levels),
             level_delta=levels[0].delta,
@@ -152,6 +157,7 @@ class LedgerState:
         levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
+                # Outputs may decide which level is reached, so that the deltas of the levels add up (T14).
                 basis = Basis.LISTED if i else Basis.FIXED
                 return Guarantee(epsilon=level.epsilon, delta=(i + 1) * level.delta, basis=basis)
         basis = Basis.NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else Basis.AFTER_LOOKING
@@ -186,10 +192,10 @@ def admit(
     of one batch would be in.
     """
     others = [other for other in state.runs if other.id != run.id]
-    after = replace(state, runs=[*others, run])
+    after = replace(state, runs=[*others, run])  # the ledger as if the run were admitted
     linked = after.linked(run.dataset)
     earlier = replace(state, runs=others).charged(linked)
-    if not all(state.grant(name).unbounded for name in linked):
+    if not all(state.grant(name).unbounded for name in linked):  # without a limit, costs need not be comparable
         _check_units(earlier, run, other_units)
         _check_reading(earlier, run)
         most = state.batches_per_document(run.dataset)
@@ -203,8 +209,8 @@ def admit(
             )
     whole = after.total([*earlier, run])
     together = _charged_together(after, run, linked)
-    for name in _with_first(run.dataset, linked):
-        _check_budget(name, state.grant(name), state.levels(name), whole, run, runs, together)
+    for name in sorted(linked, key=lambda name: (name != run.dataset, name)):  # the run's own dataset first
+        _check_budget(state, name, whole, run, runs, together)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -218,36 +224,31 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
     datasets = {run.dataset for run in state.runs if run.is_charged and run.fingerprint in shared}
     if dataset in {*state.grants, *(run.dataset for run in state.runs)}:
         datasets.add(dataset)
-    for name in _with_first(dataset, {name for each in datasets for name in state.linked(each)}):
+    linked = {name for each in datasets for name in state.linked(each)}
+    for name in sorted(linked, key=lambda name: (name != dataset, name)):
         if not state.grant(name).unbounded:
             raise BudgetRefused(
-                f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), but a corpus "
+                f"Dataset {_quote_name(name, dataset)} has a bounded budget ({state.grant(name)}), but a corpus "
                 "declared public is read without charging one. If its documents are public: "
                 f"dplda budget grant {shlex.quote(name)} --unbounded"
             )
 
 
-def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
-    """Sort `names`, with `dataset` first if it is among them."""
-    return sorted(names, key=lambda name: (name != dataset, name))
-
-
 def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:
     """Raise `BudgetRefused` if an earlier run had other units, or another adjacency (docs/privacy.md, rule 16).
 
-    Rows of one id are one document, so that other ids are another grouping, too. Linked datasets may call the column of
-    ids otherwise.
+    Rows of one id are one document, so that other ids are another grouping, too.
     """
     for other in earlier:
         for what in ("unit", "adjacency"):
             fixed, requested = getattr(other, what), getattr(run, what)
             if fixed != requested:
                 raise BudgetRefused(
-                    f"Dataset {_described(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
+                    f"Dataset {_quote_name(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
                     f"and this run has {what} {requested!r}: their costs cannot be added. Use {what} {fixed!r}."
                 )
     for other in earlier:
-        if other.dataset == run.dataset:
+        if other.dataset == run.dataset:  # another dataset may call the column of ids otherwise
             alike = other.id_field == run.id_field
         else:
             alike = bool(other.id_field) == bool(run.id_field)
@@ -257,14 +258,14 @@ def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Coll
                 for field in (other.id_field, run.id_field)
             )
             raise BudgetRefused(
-                f"An earlier run ({other.id}) told the documents of dataset {_described(other.dataset, run.dataset)} "
+                f"An earlier run ({other.id}) told the documents of dataset {_quote_name(other.dataset, run.dataset)} "
                 f"apart {fixed}, and this run tells them apart {now}: the earlier guarantee does not cover these "
                 "units. Read the documents as the earlier run did."
             )
     for other in earlier:
         if other.grouping in other_units:
             raise BudgetRefused(
-                f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
+                f"Dataset {_quote_name(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
                 f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
                 "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier "
                 "run."
@@ -313,65 +314,61 @@ def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str])
     return f"{shared} {known}, so that the {most} dearest are charged together."
 
 
-def _check_budget(
-    name: str, grant: Grant, levels: Sequence[Grant], whole: Cost, run: RunRecord, runs: int, together: str
-) -> None:
-    """Raise `BudgetRefused` unless `whole`, with `run`, fits `grant`; `levels` were listed before the first output.
+def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str) -> None:
+    """Raise `BudgetRefused` unless `whole`, which includes `run`, fits the grant of dataset `name`.
 
     The message contains the sentence `together`.
     """
+    grant = state.grant(name)
     if whole.fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
     if grant.lapsed:
         raise BudgetRefused(
-            f"Dataset {_described(name, run.dataset)} has no grant: {grant.lapsed}. Decide what it may spend from now "
+            f"Dataset {_quote_name(name, run.dataset)} has no grant: {grant.lapsed}. Decide what it may spend from now "
             f"on: {command} --epsilon E --delta D"
         )
     if math.isinf(run.cost.mu_squared):
         raise BudgetRefused(
             "A run that is not private, or not proven private, needs an unbounded grant, and dataset "
-            f"{_described(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
+            f"{_quote_name(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
-    spent = whole.less(run.cost)
+
     taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if math.isinf(run.epsilon):
         request = f"this run: at delta {run.delta:g} it takes"
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
+
+    spent = whole.less(run.cost)
+    mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
+    left = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
+    if spent.delta + run.cost.delta > grant.capacity.delta:
+        failure = max(0.0, grant.capacity.delta - spent.delta)
+        left += (
+            f", but of delta too little for another private choice of words ({failure:.2g}, needed: "
+            f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
+        )
+
     late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
     larger = f"{command} --epsilon E --delta D"
-    enough = [level for level in levels if whole.fits(level.capacity)]
+    enough = [level for level in state.levels(name) if whole.fits(level.capacity)]
     if enough and spent != NOTHING:
         late = f", or raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
     raise BudgetRefused(
-        f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
-        f"{_epsilon_left(grant, spent, run)} is left "
+        f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} is left "
         f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger}"
     )
 
 
-def _described(name: str, dataset: str) -> str:
+def _quote_name(name: str, dataset: str) -> str:
     """Quote `name` in a message about `dataset`; if the names differ, say that the two share documents."""
     if name == dataset:
         return repr(name)
     return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
-
-
-def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
-    """Say which epsilon, rounded down, a run at the same delta could still have."""
-    mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
-    text = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
-    if spent.delta + run.cost.delta <= grant.capacity.delta:
-        return text
-    failure = max(0.0, grant.capacity.delta - spent.delta)
-    return (
-        f"{text}, but of delta too little for another private choice of words ({failure:.2g}, needed: "
-        f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
-    )
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:

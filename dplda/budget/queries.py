@@ -1,72 +1,36 @@
-"""Queries: read the ledger's rows into records, and find what their documents share.
-
-How many batches of a series hold a document is known as far as sketches show it (docs/privacy.md, section 9.10). A text
-that recurs by chance, such as "thank you very much", must be told from a document that is in several batches. Nothing
-in the text tells them apart; the share of a batch's texts that recur does. A sketch holds each distinct text once, so
-that a phrase which everybody writes counts as one document, however often it is written. The share of the distinct
-texts of a batch that recur in others by chance is small (docs/benchmarks.md).
-"""
+"""Queries: read the ledger's rows into records, and find other documents, batches and units that they know."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.base.software import describe, software_of
-from dplda.budget import accountant
+from dplda.budget import accountant, schema
 from dplda.budget.accountant import Cost
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import (
-    DatasetRecord,
-    Grant,
-    HistoryRecord,
-    PlannedEvent,
-    RunRecord,
-    Status,
-)
+from dplda.budget.ledger_records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState
-from dplda.budget.schema import (
-    AcceptedCopyRow,
-    ComparisonRow,
-    DatasetRow,
-    DocumentIdsRow,
-    EventRow,
-    GrantRow,
-    GroupingRow,
-    OverlapRow,
-    RunRow,
-    SketchRow,
-)
-from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch, codes_from_text
-
-CHANCE_SHARE = 0.025  # no more of a batch's distinct documents recur in other batches by chance
-_FREQUENT_SHARE = 0.01  # where documents are known to be in several batches, no more recur by chance in that many
-_SIGNIFICANCE = 1e-4  # probability that a sample of documents that recur by chance shows more than such a share
-_FEWEST = 10  # documents; fewer may all be phrases
-_STEPS = 4  # number of bounds compared for each doubling
-Batches = Mapping[str, Sequence[Sketch]]  # for each batch a sketch of everything that was read under its name
+from dplda.budget.sketches import NO_DOCUMENTS, Batches, Fingerprint, Sketch, codes_from_text
 
 
 def load(session: Session) -> LedgerState:
     """Read all runs, grants and overlaps. The caller must have verified the record."""
     plans: dict[str, list[PlannedEvent]] = defaultdict(list)
-    for planned in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+    for planned in session.scalars(select(schema.EventRow).order_by(schema.EventRow.run, schema.EventRow.position)):
         event = Event.from_json(json.loads(planned.event))
         plans[planned.run].append(PlannedEvent(event=event, charged=planned.asked))
-    runs = [run_record(run, tuple(plans[run.id])) for run in session.scalars(select(RunRow).order_by(RunRow.number))]
+    run_rows = session.scalars(select(schema.RunRow).order_by(schema.RunRow.number))
+    runs = [run_record(row, tuple(plans[row.id])) for row in run_rows]
     lapses: list[tuple[float, Grant]] = []
-    for copy in session.scalars(select(AcceptedCopyRow).order_by(AcceptedCopyRow.number)):
+    for copy in session.scalars(select(schema.AcceptedCopyRow).order_by(schema.AcceptedCopyRow.number)):
         lapse = Grant(
             epsilon=0.0,
             after_run=copy.after_run,
@@ -74,9 +38,9 @@ def load(session: Session) -> LedgerState:
             lapsed=f"every grant lapsed when an older copy of the ledger was accepted, of {copy.changes} recorded "
             f"changes, since its witness knew of {copy.witnessed}",
         )
-        lapses.append((copy.after_grant + 0.5, lapse))
+        lapses.append((copy.after_grant + 0.5, lapse))  # between this grant and the next one
     numbered: dict[str, list[tuple[float, Grant]]] = defaultdict(lambda: list(lapses))
-    for row in session.scalars(select(GrantRow)):
+    for row in session.scalars(select(schema.GrantRow)):
         grant = Grant(
             epsilon=float("inf") if row.unbounded else row.epsilon,
             delta=row.delta,
@@ -89,12 +53,12 @@ def load(session: Session) -> LedgerState:
     return LedgerState(
         runs=runs,
         grants={name: [grant for _, grant in sorted(grants, key=itemgetter(0))] for name, grants in numbered.items()},
-        overlaps=frozenset((pair.earlier, pair.later) for pair in session.scalars(select(OverlapRow))),
+        overlaps=frozenset((pair.earlier, pair.later) for pair in session.scalars(select(schema.OverlapRow))),
         lapses=[grant for _, grant in sorted(lapses, key=itemgetter(0))],
     )
 
 
-def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
+def run_record(row: schema.RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
     """Return the record of a run with its planned events.
 
     A run without eligible documents has no fingerprint in its record, so that nothing is linked to it.
@@ -113,18 +77,14 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
 
 def names(session: Session) -> list[str]:
     """List the declared datasets, sorted."""
-    return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
+    return list(session.scalars(select(schema.DatasetRow.name).order_by(schema.DatasetRow.name)))
 
 
-def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow | AcceptedCopyRow]) -> int:
+def latest_number(
+    session: Session, rows: type[schema.RunRow | schema.GrantRow | schema.ComparisonRow | schema.AcceptedCopyRow]
+) -> int:
     """Return the largest `number` in the table `rows`; 0 if it is empty."""
     return session.scalar(select(func.max(rows.number))) or 0
-
-
-def ended_by_accepted_copy(session: Session, run: RunRow) -> bool:
-    """Whether `run` had begun when an older copy of the ledger was accepted."""
-    latest = session.scalar(select(func.max(AcceptedCopyRow.after_run)))
-    return latest is not None and run.number <= latest
 
 
 def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
@@ -133,7 +93,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]
     own = [run for run in charged if run.dataset == name]
-    shared_batches: dict[str, RunRecord] = {}
+    shared_batches: dict[str, RunRecord] = {}  # by batch, a run on it whose documents another batch shares
     for pair in state.overlaps:
         batches = {run.parallel_batch: run for run in own if run.fingerprint in pair and run.parallel_batch is not None}
         if len(batches) > 1:
@@ -165,7 +125,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
 
 def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     """List grants and runs of dataset `name` in the order in which they were made, the initial grant first."""
-    lines = []
+    lines = []  # with the number of the run, before (0) or after which (1) they belong
     for i, (grant, remark) in enumerate(state.grants_with_remarks(name)):
         listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
         if grant.batches_per_document > 1:
@@ -183,12 +143,12 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
 
 
-def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
+def find_overlaps(session: Session, fingerprint: Fingerprint) -> list[str]:
     """Find the codes of other corpora whose sketches share documents with `fingerprint`."""
-    others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
+    others = select(schema.SketchRow).where(schema.SketchRow.fingerprint != fingerprint.code)
     return [
         row.fingerprint
-        for row in session.scalars(others)
+        for row in session.scalars(others.order_by(schema.SketchRow.fingerprint))
         if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)
     ]
 
@@ -198,7 +158,7 @@ def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: F
     found: dict[str, dict[str, Sketch]] = {str(run.batch): {fingerprint.code: fingerprint.sketch}}
     for other in state.charged((run.dataset,)):
         if other.batch is not None and other.fingerprint is not None:
-            row = session.get_one(SketchRow, other.fingerprint)
+            row = session.get_one(schema.SketchRow, other.fingerprint)
             found.setdefault(other.batch, {}).setdefault(row.fingerprint, Sketch.from_text(row.documents))
     return {batch: list(sketches.values()) for batch, sketches in found.items()}
 
@@ -210,7 +170,7 @@ def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -
     """
     charged = [] if run.batch is None else state.charged((run.dataset,))
     others = [other for other in charged if other.batch not in (None, run.batch)]
-    rows = (session.get(DocumentIdsRow, other.id) for other in others)
+    rows = (session.get(schema.DocumentIdsRow, other.id) for other in others)
     return np.concatenate([np.zeros(0, np.uint64), *(codes_from_text(row.ids) for row in rows if row is not None)])
 
 
@@ -223,65 +183,10 @@ def other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
     if fingerprint.grouping is None:
         return set()
     codes = set()
-    for grouping, sketch in session.execute(select(GroupingRow, SketchRow).join(SketchRow)):
+    for grouping, sketch in session.execute(select(schema.GroupingRow, schema.SketchRow).join(schema.SketchRow)):
         if grouping.code == fingerprint.grouping:
             continue
         regroups = Sketch.from_text(sketch.documents, grouping.units).regroups(fingerprint.sketch)
         if regroups or (regroups is None and sketch.fingerprint == fingerprint.code):
             codes.add(grouping.code)
     return codes
-
-
-def most_batches(batches: Batches, declared: int) -> int:
-    """Return the largest number of batches that hold one document, as far as sketches show it; at least `declared`.
-
-    It exceeds `declared` if more documents of a sketch than chance explains are in more batches than that. It is then
-    the largest number of batches that hold more of these documents than chance explains.
-    """
-    most = declared
-    for _, counts in _counts(batches):
-        overlap, frequent = (_unexplained(len(counts), share) for share in (CHANCE_SHARE, _FREQUENT_SHARE))
-        if overlap <= len(counts) and counts[overlap - 1] > declared:
-            most = max(most, int(counts[frequent - 1]))
-    return most
-
-
-def batches_of_most(batches: Batches, read: Sketch) -> int:
-    """Return the largest number of batches that each hold more than half of the documents of `read`, one sketch."""
-    most = 1
-    for sketch, counts in _counts(batches):
-        needed = max(len(counts) // 2 + 1, _unexplained(len(counts), CHANCE_SHARE))
-        if sketch is read and needed <= len(counts):
-            most = max(most, int(counts[needed - 1]))
-    return most
-
-
-@lru_cache(maxsize=4096)
-def _unexplained(n: int, share: float) -> int:
-    """Return the least number of `n` sampled documents that a `share` of all documents does not explain."""
-    fewer = np.arange(n + 1)  # P(more than so many)
-    return int(np.argmax(bdtrc(fewer, n, share) <= _SIGNIFICANCE)) + 1
-
-
-def _counts(batches: Batches) -> Iterator[tuple[Sketch, NDArray[np.int64]]]:
-    """Yield sketches of ten documents or more, each with the numbers of batches that hold its documents, descending.
-
-    A sketch contains every document whose hash is below the sketch's bound, and hashes are the same in all sketches.
-    Below any bound, the sketches that reach it therefore contain a uniform sample of their documents, and show all
-    other batches that hold these documents. A sketch is yielded once for each smaller bound of another sketch, rounded
-    down by less than a fifth: beside a much larger batch it is a small sample.
-    """
-    read = [(batch, sketch) for batch, sketches in batches.items() for sketch in sketches]
-    for step in {math.floor(_STEPS * math.log2(sketch.bound + 1)) for _, sketch in read}:
-        bound = np.uint64(math.floor(2 ** (step / _STEPS)) - 1)
-        reaching = [
-            (batch, sketch, sketch.hashes[sketch.hashes <= bound]) for batch, sketch in read if sketch.bound >= bound
-        ]
-        held: dict[str, list[NDArray[np.uint64]]] = {}
-        for batch, _, sample in reaching:
-            held.setdefault(batch, []).append(sample)
-        in_batches = np.concatenate([np.unique(np.concatenate(samples)) for samples in held.values()])
-        documents, n_batches = np.unique(in_batches, return_counts=True)
-        for _, sketch, sample in reaching:
-            if len(sample) and len(sketch.hashes) >= _FEWEST:
-                yield sketch, np.sort(n_batches[np.searchsorted(documents, sample)])[::-1]

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.base.errors import BudgetRefused, GateError, InputError, LedgerError
-from dplda.budget import queries
+from dplda.budget import queries, schema
 from dplda.budget.database import Store
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import Status
 from dplda.budget.privacy_filter import LedgerState, admit
-from dplda.budget.queries import batches_of_most, most_batches
-from dplda.budget.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow, canonical
-from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
+from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, batches_of_most, codes_to_text, most_batches
 
 _ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
 
@@ -66,8 +64,12 @@ class Reservation:
             run = next(run for run in state.runs if run.id == self.run)
             if (run.id_field is None) != (fingerprint.ids is None):
                 raise GateError(f"Run {self.run} is of a batch whose documents have ids, and needs these ids alone.")
-            shared = queries.overlapping(session, fingerprint)
-            row.fingerprint, row.grouping, of_most = fingerprint.code, fingerprint.grouping, 1
+
+            # What other runs have read of these documents, which is known only now.
+            shared = queries.find_overlaps(session, fingerprint)
+            row.fingerprint = fingerprint.code
+            row.grouping = fingerprint.grouping
+            of_most = 1  # the number of batches that most documents of one batch would be in
             if (ids := fingerprint.ids) is not None:
                 if np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort").any():
                     raise LedgerError("Another run has read some of these documents in another batch: try again.")
@@ -75,17 +77,16 @@ class Reservation:
                 batches = queries.batches(session, state, run, fingerprint)
                 row.batches_seen = most_batches(batches, state.batches_declared(run.dataset))
                 of_most = batches_of_most(batches, fingerprint.sketch)
+            known = replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared))
+            bound = replace(run, fingerprint=row.fingerprint, grouping=row.grouping, batches_seen=row.batches_seen)
+            other_units = queries.other_units(session, fingerprint)
+
             try:
-                admit(
-                    replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
-                    replace(run, **{name: getattr(row, name) for name in ("fingerprint", "grouping", "batches_seen")}),
-                    other_units=queries.other_units(session, fingerprint),
-                    batches_of_most=of_most,
-                )
+                admit(known, bound, other_units=other_units, batches_of_most=of_most)
                 new = _document_rows(session, fingerprint, shared)
                 if ids is not None and run.batch is not None:
-                    # all of them, also those that an earlier run on the batch read: that run may end without a charge
-                    new.append(DocumentIdsRow(run=run.id, ids=codes_to_text(np.unique(ids))))
+                    # All of them, also those that an earlier run on the batch read: that run may end without a charge.
+                    new.append(schema.DocumentIdsRow(run=run.id, ids=codes_to_text(np.unique(ids))))
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []
                 row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
@@ -99,14 +100,14 @@ class Reservation:
         Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
         equals a planned event that was not charged yet.
         """
-        text = canonical(event.to_json())
+        text = schema.canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
-            open_events = select(EventRow).where(
-                EventRow.run == self.run, EventRow.event == text, EventRow.asked.is_(False)
+            open_events = select(schema.EventRow).where(
+                schema.EventRow.run == self.run, schema.EventRow.event == text, schema.EventRow.asked.is_(False)
             )
-            row = session.scalars(open_events.order_by(EventRow.position).limit(1)).first()
+            row = session.scalars(open_events.order_by(schema.EventRow.position).limit(1)).first()
             if row is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
             row.asked = True
@@ -120,11 +121,11 @@ class Reservation:
         `model` is the path of the released model, or `result` what the run released instead, as plain JSON; `seconds`,
         the time of each stage, stay in the ledger. Raises `GateError` if the run has ended already.
         """
-        times = canonical({stage: float(value) for stage, value in seconds.items()})
+        times = schema.canonical({stage: float(value) for stage, value in seconds.items()})
         with self._store.writing() as session:
             row = self._open_row(session)
             row.status, row.model, row.seconds = Status.DONE, model, times
-            row.result = None if result is None else canonical(dict(result))
+            row.result = None if result is None else schema.canonical(dict(result))
             self._store.chain.record(session, row)
 
     def abandon(self, status: str, reason: str) -> None:
@@ -141,17 +142,18 @@ class Reservation:
                 row.status, row.reason = status, reason
                 self._store.chain.record(session, row)
 
-    def _open_row(self, session: Session) -> RunRow:
+    def _open_row(self, session: Session) -> schema.RunRow:
         row = self._row(session)
         if row.status != Status.RESERVED:
             raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be charged to it.")
         return row
 
-    def _row(self, session: Session) -> RunRow:
-        row = session.get(RunRow, self.run)
+    def _row(self, session: Session) -> schema.RunRow:
+        row = session.get(schema.RunRow, self.run)
         if row is None:
             raise LedgerError(f"Run {self.run} was removed from the ledger. See: dplda budget verify")
-        if queries.ended_by_accepted_copy(session, row):
+        accepted = session.scalar(select(func.max(schema.AcceptedCopyRow.after_run)))
+        if accepted is not None and row.number <= accepted:
             raise LedgerError(
                 f"Run {self.run} began before an older copy of the ledger was accepted: what it charged since is not "
                 "known, so it cannot go on, and counts as wholly spent."
@@ -159,19 +161,19 @@ class Reservation:
         return row
 
 
-def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
+def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[schema.Base]:
     """Make new rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
     if fingerprint.code == NO_DOCUMENTS:
         return []
-    rows: list[Base] = []
-    if session.get(SketchRow, fingerprint.code) is None:
-        rows.append(SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text()))
+    rows: list[schema.Base] = []
+    if session.get(schema.SketchRow, fingerprint.code) is None:
+        rows.append(schema.SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text()))
     for code in shared:
         pair = {"earlier": code, "later": fingerprint.code}
         reverse = {"earlier": fingerprint.code, "later": code}
-        if session.get(OverlapRow, pair) is None and session.get(OverlapRow, reverse) is None:
-            rows.append(OverlapRow(**pair))
-    if fingerprint.grouping is not None and session.get(GroupingRow, fingerprint.grouping) is None:
+        if session.get(schema.OverlapRow, pair) is None and session.get(schema.OverlapRow, reverse) is None:
+            rows.append(schema.OverlapRow(**pair))
+    if fingerprint.grouping is not None and session.get(schema.GroupingRow, fingerprint.grouping) is None:
         units = fingerprint.sketch.members_to_text()
-        rows.append(GroupingRow(code=fingerprint.grouping, fingerprint=fingerprint.code, units=units))
+        rows.append(schema.GroupingRow(code=fingerprint.grouping, fingerprint=fingerprint.code, units=units))
     return rows

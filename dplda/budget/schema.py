@@ -208,10 +208,12 @@ class Verification:
     """What a verification found; `ok` is True if there is no fault."""
 
     ok: bool
-    length: int  # number of recorded changes
-    problems: tuple[str, ...]  # the faults, one line each
-    # The only fault is that the witness knows a newer or another record. The file is then intact in itself.
+    length: int
+    """The number of recorded changes."""
+    problems: tuple[str, ...]
+    """The faults, one line each."""
     outdated: bool = False
+    """Whether the only fault is that the witness knows a newer or another record. The file itself is then intact."""
 
 
 def canonical(value: Any) -> str:
@@ -237,7 +239,7 @@ class Chain:
 
         Raises `LedgerError` if the end of the journal was altered.
         """
-        for _, kind in groupby(rows, type):
+        for _, kind in groupby(rows, type):  # one table after the other, because later rows refer to earlier ones
             session.add_all(kind)
             session.flush()
         head = session.get(HeadRow, 1)
@@ -256,9 +258,11 @@ class Chain:
         problems = _file_problems(session)
         head = session.get(HeadRow, 1)
         problems += ["the journal's head was removed"] if head is None else self._head_problems(session, head)
+
+        connection = session.connection()
         recorded: _State = {}
         previous, number, length = "", 0, 0
-        for row in session.connection().exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
+        for row in connection.exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
             if row.number != number + 1:
                 problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
             if not hmac.compare_digest(str(row.code).encode(), self.link(previous, row.change).encode()):
@@ -267,7 +271,21 @@ class Chain:
                 change = json.loads(row.change)
                 recorded[_key(change["table"], change["row"])] = change["row"]
             previous, number, length = row.code, row.number, length + 1
-        problems += _differences(recorded, _stored(session))
+
+        # Read as SQLite stores them: conversions to Python types could hide a change.
+        stored: _State = {}
+        for kind in STATE:
+            name = kind.__tablename__
+            columns = ", ".join(f'"{column.name}"' for column in Base.metadata.tables[name].columns)
+            for values in connection.exec_driver_sql(f"SELECT {columns} FROM {name}").mappings():
+                stored[_key(name, dict(values))] = dict(values)
+
+        problems += [f"{table} {key!r} was removed" for table, key in recorded if (table, key) not in stored]
+        for (table, key), found in stored.items():
+            if (table, key) not in recorded:
+                problems.append(f"{table} {key!r} is not in the journal")
+            elif changed := [name for name, value in found.items() if value != recorded[table, key].get(name)]:
+                problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
         return Verification(not problems, length, tuple(problems))
 
     def _head_problems(self, session: Session, head: HeadRow) -> list[str]:
@@ -310,27 +328,6 @@ def _file_problems(session: Session) -> list[str]:
     return problems
 
 
-def _stored(session: Session) -> _State:
-    """Read every state row as SQLite stores it, without conversions that could hide a change."""
-    stored = {}
-    for kind in STATE:
-        name = kind.__tablename__
-        columns = ", ".join(f'"{column.name}"' for column in Base.metadata.tables[name].columns)
-        for row in session.connection().exec_driver_sql(f"SELECT {columns} FROM {name}").mappings():
-            stored[_key(name, dict(row))] = dict(row)
-    return stored
-
-
 def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
     names = [column.name for column in Base.metadata.tables[table].primary_key]
     return table, "/".join(str(row[name]) for name in names)
-
-
-def _differences(recorded: _State, stored: _State) -> list[str]:
-    problems = [f"{table} {key!r} was removed" for table, key in recorded if (table, key) not in stored]
-    for (table, key), row in stored.items():
-        if (table, key) not in recorded:
-            problems.append(f"{table} {key!r} is not in the journal")
-        elif changed := [name for name, value in row.items() if value != recorded[table, key].get(name)]:
-            problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
-    return problems

@@ -1,19 +1,28 @@
-"""Bottom-k sketches and fingerprints, which show whether two corpora share documents and group them alike.
+"""Bottom-k sketches and fingerprints, which show what corpora share: documents, units, and the batches of a series.
 
 A sketch holds the smallest hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007; Beyer et
 al. 2007). Hashes are pseudorandom. Below the smaller of two sketches' bounds, each sketch therefore contains a uniform
 sample of its documents, and a shared document is in both samples or in neither.
+
+How many batches of a series hold a document is known as far as sketches show it (docs/privacy.md, section 9.10). A text
+that recurs by chance, such as "thank you very much", must be told from a document that is in several batches. Nothing
+in the text tells them apart; the share of a batch's texts that recur does. A sketch holds each distinct text once, so
+that a phrase which everybody writes counts as one document, however often it is written. The share of the distinct
+texts of a batch that recur in others by chance is small (docs/benchmarks.md).
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import bdtrc
 
 _SKETCH_SIZE = 4096  # number of hashes in a sketch, 8 bytes each
 # Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
@@ -21,6 +30,11 @@ _LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
 _COMPARED_SHARE = 0.2  # groupings are compared if at least this share of the smaller sample is shared
 _MAX_UNMATCHED = 0.1  # two groupings count as the same up to this share of unmatched units
 _CROWD = 8  # a sketch records at most this many units of one document, and one more to show that there are more
+CHANCE_SHARE = 0.025  # no more of a batch's distinct documents recur in other batches by chance
+_FREQUENT_SHARE = 0.01  # where documents are known to be in several batches, no more recur by chance in that many
+_SIGNIFICANCE = 1e-4  # probability that a sample of documents that recur by chance shows more than such a share
+_FEWEST = 10  # documents; fewer may all be phrases
+_STEPS = 4  # number of bounds compared for each doubling
 NO_DOCUMENTS = "no documents"  # the code of a corpus without eligible documents, which nothing is linked to
 _Codes = NDArray[np.uint64]
 
@@ -73,15 +87,16 @@ class Sketch:
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
-        crowded = self._crowded(both) & other._crowded(both)
+        crowded = self._crowded(both) & other._crowded(both)  # their units are not all recorded in either sketch
         here, there = (sketch._holders(both[~crowded]) for sketch in (self, other))
-        common = (here @ there.T).tocoo()
+        common = (here @ there.T).tocoo()  # the number of documents that a unit here and a unit there share
         sizes = np.asarray(here.sum(axis=1)).ravel(), np.asarray(there.sum(axis=1)).ravel()
         largest = np.maximum(sizes[0][common.row], sizes[1][common.col])
         n_unmatched = n_compared = 0
-        for size, index in zip(sizes, (common.row, common.col), strict=True):
-            compared, matched = size > 1, np.zeros(len(size), np.bool_)
+        for size, index in zip(sizes, (common.row, common.col), strict=True):  # units here, then units there
+            compared = size > 1
             compared[index[largest > 1]] = True
+            matched = np.zeros(len(size), np.bool_)
             matched[index[2 * common.data > largest]] = True
             n_unmatched += int(np.sum(compared & ~matched))
             n_compared += int(np.sum(compared))
@@ -136,6 +151,64 @@ class Fingerprint:
     """
     ids: _Codes | None = field(default=None, compare=False)
     """Keyed hashes (n_documents,) of the documents' ids, in a series that tells its documents apart by ids."""
+
+
+Batches = Mapping[str, Sequence[Sketch]]  # for each batch a sketch of everything that was read under its name
+
+
+def most_batches(batches: Batches, declared: int) -> int:
+    """Return the largest number of batches that hold one document, as far as sketches show it; at least `declared`.
+
+    It exceeds `declared` if more documents of a sketch than chance explains are in more batches than that. It is then
+    the largest number of batches that hold more of these documents than chance explains.
+    """
+    most = declared
+    for _, counts in _counts(batches):
+        overlap, frequent = (_unexplained(len(counts), share) for share in (CHANCE_SHARE, _FREQUENT_SHARE))
+        if overlap <= len(counts) and counts[overlap - 1] > declared:
+            most = max(most, int(counts[frequent - 1]))
+    return most
+
+
+def batches_of_most(batches: Batches, read: Sketch) -> int:
+    """Return the largest number of batches that each hold more than half of the documents of `read`, one sketch."""
+    most = 1
+    for sketch, counts in _counts(batches):
+        needed = max(len(counts) // 2 + 1, _unexplained(len(counts), CHANCE_SHARE))
+        if sketch is read and needed <= len(counts):
+            most = max(most, int(counts[needed - 1]))
+    return most
+
+
+@lru_cache(maxsize=4096)
+def _unexplained(n: int, share: float) -> int:
+    """Return the least number of `n` sampled documents that a `share` of all documents does not explain."""
+    fewer = np.arange(n + 1)  # P(more than so many)
+    return int(np.argmax(bdtrc(fewer, n, share) <= _SIGNIFICANCE)) + 1
+
+
+def _counts(batches: Batches) -> Iterator[tuple[Sketch, NDArray[np.int64]]]:
+    """Yield sketches of ten documents or more, each with the numbers of batches that hold its documents, descending.
+
+    A sketch contains every document whose hash is below the sketch's bound, and hashes are the same in all sketches.
+    Below any bound, the sketches that reach it therefore contain a uniform sample of their documents, and show all
+    other batches that hold these documents. A sketch is yielded once for each smaller bound of another sketch, rounded
+    down by less than a fifth: beside a much larger batch it is a small sample.
+    """
+    read = [(batch, sketch) for batch, sketches in batches.items() for sketch in sketches]
+    for step in {math.floor(_STEPS * math.log2(sketch.bound + 1)) for _, sketch in read}:
+        bound = np.uint64(math.floor(2 ** (step / _STEPS)) - 1)
+        reaching = [
+            (batch, sketch, sketch.hashes[sketch.hashes <= bound]) for batch, sketch in read if sketch.bound >= bound
+        ]
+        held: dict[str, list[NDArray[np.uint64]]] = {}
+        for batch, _, sample in reaching:
+            held.setdefault(batch, []).append(sample)
+        in_batches = np.concatenate([np.unique(np.concatenate(samples)) for samples in held.values()])
+        documents, n_batches = np.unique(in_batches, return_counts=True)
+        for _, sketch, sample in reaching:
+            if len(sample) and len(sketch.hashes) >= _FEWEST:
+                yield sketch, np.sort(n_batches[np.searchsorted(documents, sample)])[::-1]
 
 
 def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:

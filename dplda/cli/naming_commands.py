@@ -69,8 +69,8 @@ def label(
     elif endpoint is not None and language_model is not None:
         found = _ask_server(model, named_groups, labels.LabelServer(endpoint, language_model, timeout))
     else:
-        found = labels.distinctive(model, named_groups)
-    named = labels.labelled(model, found)
+        found = labels.from_words(model, named_groups)
+    named = labels.add_labels(model, found)
     topic_model.save_facts(named, folder)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
@@ -83,11 +83,12 @@ def _ask_server(
     model: TopicModel, groups: Sequence[tuple[int, ...]], server: LabelServer
 ) -> dict[tuple[int, ...], Label]:
     """The server's label of each listed topic and of `groups`; distinctive words where the answer holds no name."""
-    from dplda.model.labels import distinctive, words_of
+    from dplda.model import labels
+    from dplda.model.topic_groups import words_of_group
 
-    found, unnamed = distinctive(model, groups), []
+    found, unnamed = labels.from_words(model, groups), []
     for topics in [*((topic,) for topic in model.listed_topics), *groups]:
-        answer = server.label(words_of(model, topics))
+        answer = server.label(words_of_group(model, topics, labels.SENT_WORDS))
         if answer is None:
             unnamed.append("+".join(map(str, topics)))
         else:
@@ -131,7 +132,7 @@ def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
     return {
         "topics": list(group),
         "share": float(sum(model.prevalence[list(group)])),
-        "words": topic_groups.merged_words(model, group, _GROUP_WORDS),
+        "words": topic_groups.words_of_group(model, group, _GROUP_WORDS),
         **({} if label is None else {"name": label.name, "sentence": label.sentence}),
     }
 
@@ -154,7 +155,7 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
     """Merge topics of RUN, such as 3,7 or 3,7 1,4, into a new model folder with the guarantee of RUN."""
     from dplda.model import topic_groups
 
-    together = topic_groups.merged(open_model(run, ledger_path), topics)
+    together = topic_groups.merge_topics(open_model(run, ledger_path), topics)
     topic_model.save(together, out)
     if as_json:
         print_json({"model": str(out), "topics": topics_json(together)})

@@ -44,11 +44,12 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([[_guarded(cell) for cell in row] for row in rows])
+    for row in rows:
+        writer.writerow([_guard(cell) for cell in row])
     return buffer.getvalue()
 
 
-def _guarded(cell: Any) -> Any:
+def _guard(cell: Any) -> Any:
     """Replace control characters, and put an apostrophe before text that could start a formula.
 
     Some spreadsheets read full-width signs as plain ones, or skip invisible characters before a sign.
@@ -56,35 +57,30 @@ def _guarded(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     text = replace_controls(cell)
-    return f"'{text}" if unicodedata.normalize("NFKC", next(visible(text), "")).startswith(_FORMULA_STARTS) else text
-
-
-def _topics_csv(model: TopicModel) -> str:
-    """Return all topics as CSV text, columns ``topic, word, probability, verdict``, most probable words first."""
-    ranked = zip(_verdicts(model), model.top_words(len(model.vocabulary)), strict=True)
-    rows = (
-        (topic, word, float(f"{p:.10g}"), verdict) for topic, (verdict, pairs) in enumerate(ranked) for word, p in pairs
-    )
-    return csv_text(("topic", "word", "probability", "verdict"), rows)
-
-
-def _verdicts(model: TopicModel) -> Sequence[str]:
-    """Return the verdict on each topic; empty for a model without verdicts."""
-    return model.verdicts or [""] * len(model.topics)
+    first = unicodedata.normalize("NFKC", next(visible(text), ""))
+    return f"'{text}" if first.startswith(_FORMULA_STARTS) else text
 
 
 def _csv(model: TopicModel, path: Path) -> list[Path]:
-    single = path.suffix.lower() == ".csv"
-    files = [path, path.with_suffix(".prevalence.csv"), path.with_suffix(".privacy.json")]
-    if not single:
+    if path.suffix.lower() == ".csv":
+        files = [path, path.with_suffix(".prevalence.csv"), path.with_suffix(".privacy.json")]
+    else:
         refuse_existing(path)
         path.mkdir()
         files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
     refuse_existing(*files)
-    shares = enumerate(zip(model.prevalence, _verdicts(model), strict=True))
-    rows = ((topic, float(f"{p:.10g}"), verdict) for topic, (p, verdict) in shares)
-    prevalence = csv_text(("topic", "prevalence", "verdict"), rows)
-    for file, text in zip(files, (_topics_csv(model), prevalence, statement_json(model)), strict=True):
+
+    verdicts = model.verdicts or [""] * len(model.topics)
+    words, shares = [], []
+    for topic, ranked in enumerate(model.top_words(len(model.vocabulary))):
+        words += [(topic, word, float(f"{p:.10g}"), verdicts[topic]) for word, p in ranked]
+        shares.append((topic, float(f"{model.prevalence[topic]:.10g}"), verdicts[topic]))
+    texts = (
+        csv_text(("topic", "word", "probability", "verdict"), words),
+        csv_text(("topic", "prevalence", "verdict"), shares),
+        statement_json(model),
+    )
+    for file, text in zip(files, texts, strict=True):
         write_atomically(file, text.encode())
     return files
 

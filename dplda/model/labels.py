@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 from dplda.base.characters import remove_unsafe
 from dplda.base.errors import InputError
 from dplda.model.run_facts import GroupLabel
-from dplda.model.topic_groups import merged_words
+from dplda.model.topic_groups import words_of_group
 from dplda.model.topic_model import TopicModel
 from dplda.text.word_files import read_mapping
 
 _LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
-_ASKED_WORDS = 15  # words of a topic that a server is told
+SENT_WORDS = 15  # words of a topic that a label server is sent
 _DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the weight of their probability in relevance
 _LARGEST_ANSWER = 1 << 18  # bytes
 _HINT = "Write a line for each topic, such as 3: Heating, or 3: {name: Heating, sentence: Broken boilers.}"
@@ -37,16 +37,17 @@ _TASK = (
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a topic or of a group of topics, and a sentence about it, which may be empty."""
+    """The name of a topic or of a group of topics."""
 
     name: str
     sentence: str = ""
+    """A sentence about it; may be empty."""
 
 
 Labels = Mapping[tuple[int, ...], Label]  # of topics, (3,), and of groups of topics, (3, 7)
 
 
-def labelled(model: TopicModel, labels: Labels) -> TopicModel:
+def add_labels(model: TopicModel, labels: Labels) -> TopicModel:
     """Return `model` with the `labels` of some topics and groups of topics; its other labels stay."""
     names, sentences = dict(model.topic_names), dict(model.topic_sentences)
     groups = dict(group_labels(model))
@@ -72,30 +73,27 @@ def group_labels(model: TopicModel) -> Labels:
     """Return the labels given to groups of topics of `model`; each group is in ascending order."""
     found: dict[tuple[int, ...], Label] = {}
     for each in model.facts.group_labels or ():
-        # In one line without unsafe characters, whoever wrote it.
+        # Somebody else may have written the file: make it one line without unsafe characters.
         label = _label({"name": each.name, "sentence": each.sentence})
         if label is not None:
             found[tuple(sorted(each.topics))] = label
     return found
 
 
-def words_of(model: TopicModel, topics: Sequence[int]) -> list[str]:
-    """Return the words that are sent to a label server for a topic or a group of topics, most relevant first."""
-    return merged_words(model, topics, _ASKED_WORDS)
-
-
-def distinctive(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> dict[tuple[int, ...], Label]:
+def from_words(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> dict[tuple[int, ...], Label]:
     """Name topics and `groups` by their most distinctive words.
 
     A word is in the name of one topic only; names of groups may repeat it.
     """
     taken, labels = set[str](), dict[tuple[int, ...], Label]()
-    for topic, ranked in enumerate(model.relevant_words(4 * _ASKED_WORDS, weight=_DISTINCTIVE_WEIGHT)):
+    for topic, ranked in enumerate(model.relevant_words(4 * SENT_WORDS, weight=_DISTINCTIVE_WEIGHT)):
         words = [word for word, _ in ranked if word not in taken][:_DISTINCTIVE_WORDS]
         taken.update(words)
         if words:
             labels[(topic,)] = Label(", ".join(words))
-    return labels | {group: Label(", ".join(merged_words(model, group, _DISTINCTIVE_WORDS))) for group in groups}
+    for group in groups:
+        labels[group] = Label(", ".join(words_of_group(model, group, _DISTINCTIVE_WORDS)))
+    return labels
 
 
 def from_file(path: Path, n_topics: int) -> dict[tuple[int, ...], Label]:
@@ -119,14 +117,14 @@ def from_file(path: Path, n_topics: int) -> dict[tuple[int, ...], Label]:
 
 @dataclass(frozen=True)
 class LabelServer:
-    """A server with the chat interface of OpenAI at `endpoint`, such as ``http://localhost:11434/v1``.
-
-    `model` names the language model; `seconds` is how long one answer may take.
-    """
+    """A server with the chat interface of OpenAI."""
 
     endpoint: str
+    """Its address, such as ``http://localhost:11434/v1``."""
     model: str
+    """The name of the language model."""
     seconds: float = 60.0
+    """How long one answer may take."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.endpoint)
@@ -140,7 +138,7 @@ class LabelServer:
 
         Raises `InputError` if the server cannot be reached, refuses, or does not answer in time.
         """
-        messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": ", ".join(words[:_ASKED_WORDS])}]
+        messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": ", ".join(words[:SENT_WORDS])}]
         request = urllib.request.Request(
             f"{self.endpoint.rstrip('/')}/chat/completions",
             json.dumps({"model": self.model, "messages": messages, "temperature": 0, "stream": False}).encode(),

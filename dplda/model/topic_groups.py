@@ -33,10 +33,12 @@ def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArra
 
 @dataclass(frozen=True, eq=False)
 class TopicTree:
-    """A hierarchy of some `topics` of a model; `merges` (len(topics) - 1, 4) are SciPy's linkage."""
+    """A hierarchy of some topics of a model."""
 
     topics: tuple[int, ...]
+    """Their numbers in the model."""
     merges: NDArray[np.float64]
+    """SciPy's linkage, (len(topics) - 1, 4)."""
 
     def groups(self, count: int | None = None) -> list[tuple[int, ...]]:
         """Return the topics in `count` groups, near ones next to each other.
@@ -70,7 +72,7 @@ def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicT
     return TopicTree(chosen, np.asarray(merges))
 
 
-def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
+def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """Merge the topics of each of `groups` into one, which gets the number of the group's first topic.
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
@@ -114,21 +116,22 @@ def _at(places: Sequence[int], values: tuple[_T, ...] | None) -> tuple[_T, ...] 
     return None if values is None else tuple(values[place] for place in places)
 
 
-def merged_words(model: TopicModel, group: Sequence[int], n: int) -> list[str]:
+def words_of_group(model: TopicModel, group: Sequence[int], n: int) -> list[str]:
     """Return the `n` most relevant words of the topics of `group` taken together."""
     if len(group) == 1:
         return [word for word, _ in model.relevant_words(n)[group[0]]]
-    together = merged(model, [group])
+    together = merge_topics(model, [group])
     return [word for word, _ in together.relevant_words(n)[min(group)]]
 
 
 @dataclass(frozen=True)
 class SameTopic:
-    """A topic of one model and the topic of another that is the same, with the cosine of their word probabilities."""
+    """A topic of one model and the topic of another that is the same."""
 
     first: int
     second: int
     cosine: float
+    """The cosine of their word probabilities."""
 
 
 def same_topics(first: TopicModel, second: TopicModel) -> list[SameTopic]:

@@ -190,13 +190,17 @@ class TopicModel:
 def save(model: TopicModel, directory: str | Path) -> None:
     """Write `model` into `directory`, which is new or contains only reserved space (`reserve_space`).
 
-    `model.json` is renamed into place last, so a folder that has it is complete. Raises `InputError` if it
-    cannot be written.
+    Raises `InputError` if it cannot be written.
     """
     folder = Path(directory)
     _prepare_folder(folder)
+    saved = {"topics": model.topics, "prevalence": model.prevalence}
+    if model.counts is not None:
+        counts, sums = model.counts, model.counts.sums
+        released = sums.total, sums.variance, np.array(sums.weight), counts.frequencies, counts.frequency_std
+        saved |= dict(zip(_COUNTS, released, strict=True))
     arrays = io.BytesIO()
-    np.savez(arrays, allow_pickle=False, **_arrays_of(model))
+    np.savez(arrays, allow_pickle=False, **saved)
     record = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -208,7 +212,7 @@ def save(model: TopicModel, directory: str | Path) -> None:
     try:
         (folder / _RESERVED).unlink(missing_ok=True)
         write_atomically(folder / _ARRAY_FILE, arrays.getvalue())
-        write_atomically(folder / TEXT_FILE, _json(record))
+        write_atomically(folder / TEXT_FILE, _to_json(record))  # last: a folder that has it is complete
     except OSError as error:
         raise InputError(
             f"cannot write the model into {folder}: {error.strerror or error}. Free some space or check "
@@ -224,12 +228,12 @@ def save_facts(model: TopicModel, directory: str | Path) -> None:
     path = Path(directory) / TEXT_FILE
     try:
         record = _parse(Path(directory), path.read_bytes()) | {"parameters": model.facts.to_json()}
-        write_atomically(path, _json(record))
+        write_atomically(path, _to_json(record))
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
 
 
-def _json(record: dict[str, Any]) -> bytes:
+def _to_json(record: dict[str, Any]) -> bytes:
     return (json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -249,14 +253,18 @@ def load(directory: str | Path) -> TopicModel:
     record = _parse(folder, raw)
     if hashlib.sha256(arrays).hexdigest() != record.get("arrays_sha256"):
         _corrupt(folder, f"{_ARRAY_FILE} does not match {TEXT_FILE}")
-    found = _arrays(folder, arrays)
+    saved = _read_arrays(folder, arrays)
     try:
+        counts = None
+        if _COUNTS[0] in saved:
+            total, variance, weight, frequencies, frequency_std = (saved[name] for name in _COUNTS)
+            counts = ReleasedCounts(CountSums(total, variance, weight.item()), frequencies, frequency_std)
         return TopicModel(
-            topics=found["topics"],
-            prevalence=found["prevalence"],
-            counts=_counts(found),
+            topics=saved["topics"],
+            prevalence=saved["prevalence"],
+            counts=counts,
             vocabulary=_expect(record["vocabulary"], list),
-            privacy=_statement(_expect(record["privacy"], dict)),
+            privacy=_read_statement(_expect(record["privacy"], dict)),
             facts=RunFacts.from_json(_expect(record["parameters"], dict)),
         )
     except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -360,8 +368,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
-    """Read topics, prevalence and, if there are any, counts (`_COUNTS`) from the `content` of the file."""
+def _read_arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
+    """Read topics, prevalence and, if there are any, counts from the `content` of the file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > len(content):
@@ -376,26 +384,8 @@ def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
-    """Return the arrays that are saved: topics, prevalence and, if the model has any, the counts (`_COUNTS`)."""
-    arrays = {"topics": model.topics, "prevalence": model.prevalence}
-    if model.counts is None:
-        return arrays
-    sums, counts = model.counts.sums, model.counts
-    released = sums.total, sums.variance, np.array(sums.weight), counts.frequencies, counts.frequency_std
-    return arrays | dict(zip(_COUNTS, released, strict=True))
-
-
-def _counts(found: dict[str, NDArray[Any]]) -> ReleasedCounts | None:
-    """Return the released counts among the arrays `found`, None without them."""
-    if _COUNTS[0] not in found:
-        return None
-    total, variance, weight, frequencies, frequency_std = (found[name] for name in _COUNTS)
-    return ReleasedCounts(CountSums(total, variance, weight.item()), frequencies, frequency_std)
-
-
-def _statement(record: dict[str, Any]) -> PrivacyStatement:
-    """Return the privacy statement, with its types and ranges checked."""
+def _read_statement(record: dict[str, Any]) -> PrivacyStatement:
+    """Read a privacy statement. Raises `KeyError`, `TypeError` or `ValueError` if it is none."""
     for text in (record["unit"], record["adjacency"], record.get("reason", "")):
         _expect(text, str)
     _expect(record["sound"], bool)

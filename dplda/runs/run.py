@@ -29,7 +29,7 @@ from dplda.base.progress import NoProgress, Progress
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
-from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merged
+from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
 from dplda.budget.sketches import Fingerprint
 from dplda.model.topic_model import TopicModel, release_space, reserve_space
 from dplda.private.curator import Curator
@@ -107,7 +107,7 @@ class Run(Generic[Result]):
             unit=self.corpus.unit,
             adjacency=self.privacy.adjacency,
             sound=not self.reason,
-            events=merged(self.events),
+            events=merge_events(self.events),
             reason=self.reason,
         )
 

@@ -15,8 +15,7 @@ import numpy as np
 from benchmarks import corpora
 from benchmarks.short import SUBJECT
 from benchmarks.tables import Table
-from dplda.budget.queries import most_batches
-from dplda.budget.sketches import Sketch
+from dplda.budget.sketches import Sketch, most_batches
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus
 

@@ -10,4 +10,5 @@ from dplda.budget import Ledger
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """A new ledger in a folder of its own."""
-    return Ledger(tmp_path / "ledger.db")
+    (tmp_path / "used").mkdir()
+    return Ledger(tmp_path / "used" / "ledger.db")

@@ -12,17 +12,9 @@ import pytest
 from ledger_helpers import contents, gaussian, grant, in_processes, put_back, reserve, spend
 
 from dplda.base.errors import BudgetRefused, InputError, LedgerError
-from dplda.budget import Ledger
-from dplda.budget import database as witness
+from dplda.budget import Ledger, database
 
 SMALL = {"events": [gaussian(mu_squared=0.01)] * 2}
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    """A ledger in a folder of its own."""
-    (tmp_path / "used").mkdir()
-    return Ledger(tmp_path / "used" / "ledger.db")
 
 
 @pytest.fixture
@@ -97,7 +89,7 @@ def test_an_open_run_cannot_go_on_and_counts_as_wholly_spent(ledger):
     ledger.accept_copy()
     ledger.grant("reviews", 9.0, 1e-5)
     for step in (lambda: run.charge(run.events[0]), lambda: run.abandon("failed", "")):
-        with pytest.raises(LedgerError, match="counts as wholly spent"):
+        with pytest.raises(LedgerError, match=run.run):
             step()
     assert ledger.dataset("reviews").spent.mu_squared == pytest.approx(0.02)
     spend(ledger, **SMALL)
@@ -110,7 +102,7 @@ def test_the_ledger_goes_on_under_its_witness_and_the_newer_copy_is_then_the_wro
     assert old.verify().ok
     assert Ledger(old.path).witness()[1] == old.verify().length
     put_back(before)
-    with pytest.raises(LedgerError, match="is an older copy"):
+    with pytest.raises(LedgerError, match="older copy"):
         grant(old)
     old.accept_copy()
     assert len(old._store.witness.latest().code) == 64
@@ -132,13 +124,13 @@ def test_an_altered_copy_is_not_accepted(old):
     with connection:
         connection.execute("UPDATE grants SET epsilon = 900")
     connection.close()
-    with pytest.raises(LedgerError, match="altered outside dplda"):
+    with pytest.raises(LedgerError, match="dplda budget verify"):
         old.accept_copy()
 
 
 def die_before_the_mark(path: Path, setting: str) -> None:
     os.environ["DPLDA_WITNESS"] = setting
-    setattr(witness.Mark, "to_line", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+    setattr(database.Mark, "to_line", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
     Ledger(path).accept_copy()
 
 

@@ -25,7 +25,7 @@ from dplda.budget.accountant import (
     gaussian_epsilon,
     run_epsilon,
 )
-from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, merged
+from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, merge_events
 from dplda.learning.placements.default import shares
 
 BUDGETS = [(0.5, 1e-6), (2.0, 1e-6), (4.0, 1e-5), (1.0, 1e-9)]
@@ -38,7 +38,7 @@ def gaussian(multiplier: float, count: int = 1) -> Event:
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_a_calibrated_run_recomputed_by_dp_accounting_meets_its_epsilon_and_wastes_little(public, epsilon, delta):
-    events = merged(calibrate(shares(public, 20), epsilon, delta))
+    events = merge_events(calibrate(shares(public, 20), epsilon, delta))
     accountant = PLDAccountant()
     for event in events:
         accountant.compose(GaussianDpEvent(event.noise_multiplier), event.count)

@@ -68,5 +68,5 @@ def test_more_failures_than_delta_has_room_for_are_refused():
     words = Share("vocabulary", 1.0, selects_words=True)
     events = calibrate((words, Share("test", 1.0, _MOST_FAILURES - 1, may_fail=True)), 1.0, 1e-6)
     assert sum(event.delta for event in events) < FAILURE_SHARE * 1e-6
-    with pytest.raises(ValueError, match="at most 9 queries that can fail, got 10"):
+    with pytest.raises(ValueError, match=r"at most 9 .* 10"):
         calibrate((words, Share("test", 1.0, _MOST_FAILURES, may_fail=True)), 1.0, 1e-6)

@@ -105,7 +105,7 @@ def test_an_edit_by_hand_is_found_and_nothing_is_told(ledger, statement, problem
     connection.close()
     assert any(problem.replace("{name}", log.name) in found for found in ledger.verify().problems)
     for told in (log.outcomes, lambda: ledger.comparison("k"), lambda: begin(ledger)):
-        with pytest.raises(LedgerError, match="altered outside dplda"):
+        with pytest.raises(LedgerError, match="dplda budget verify"):
             told()
 
 
@@ -161,7 +161,7 @@ def test_a_refused_quote_says_what_is_missing_and_how_to_grant_it(ledger):
 
 
 def test_runs_that_are_not_private_are_quoted_for_unbounded_datasets_only(ledger):
-    with pytest.raises(BudgetRefused, match="needs an unbounded grant"):
+    with pytest.raises(BudgetRefused, match="grant reviews --unbounded"):
         quote(ledger, 1.0, 1.0, sound=False)
     ledger.grant("reviews", unbounded=True)
     quoted = quote(ledger, 1.0, 1.0, sound=False)
@@ -171,7 +171,7 @@ def test_runs_that_are_not_private_are_quoted_for_unbounded_datasets_only(ledger
 
 def test_another_unit_than_that_of_earlier_runs_is_refused(ledger):
     spend(ledger)
-    with pytest.raises(BudgetRefused, match="fixed to unit 'document'"):
+    with pytest.raises(BudgetRefused, match="unit 'document'"):
         quote(ledger, 1.0, unit="user")
 
 
@@ -235,7 +235,7 @@ def test_a_run_that_took_nothing_tells_nothing_of_its_documents(ledger):
 
 def test_one_process_at_a_time_makes_a_comparison(ledger):
     with ledger.lock("a" * 64):
-        with pytest.raises(LedgerError, match="Another process is making this comparison"), ledger.lock("a" * 64):
+        with pytest.raises(LedgerError, match="comparison"), ledger.lock("a" * 64):
             pass
         with ledger.lock("b" * 64):
             assert len(list(ledger.path.parent.glob("*.lock"))) == 2

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, at_least, merged
+from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, at_least, merge_events
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_json_leaves_out_what_an_event_does_not_have():
 
 def test_merging_keeps_order_and_the_number_of_questions():
     a, b = Event(stage="a", noise_multiplier=2.0), Event(stage="b", noise_multiplier=2.0, count=2)
-    twice = merged([a, b, a, b])
+    twice = merge_events([a, b, a, b])
     assert [(event.stage, event.count) for event in twice] == [("a", 2), ("b", 4)]
 
 

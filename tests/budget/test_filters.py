@@ -137,7 +137,7 @@ def test_a_sound_run_after_an_unsound_one_is_refused_once_the_grant_is_bounded_a
 
 def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
     spent = a_run(1, "a", WHOLE / 3)
-    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06") as refusal:
+    with pytest.raises(BudgetRefused, match="epsilon 2, delta 1e-06") as refusal:
         admit(book(spent), a_run(2, "a", WHOLE))
     left = float(str(refusal.value).split("; epsilon ")[1].split()[0])
     admit(book(spent), a_run(2, "a", capacity(left, 1e-6).mu_squared))

@@ -66,7 +66,7 @@ def test_a_raised_grant_admits_more_and_a_lowered_one_nothing(ledger):
     ],
 )
 def test_a_grant_out_of_range_is_refused_and_changes_nothing(ledger, epsilon, delta):
-    with pytest.raises(InputError, match="must be a number in"):
+    with pytest.raises(InputError, match=r"^(epsilon|delta) "):
         ledger.grant("reviews", epsilon, delta)
     assert ledger.datasets() == []
 
@@ -122,7 +122,7 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
     assert ledger.dataset("reviews").unit is None
     reserve(ledger, unit="document")
     assert (ledger.dataset("reviews").unit, ledger.dataset("reviews").adjacency) == ("document", "add-remove")
-    with pytest.raises(BudgetRefused, match="fixed to unit 'document'"):
+    with pytest.raises(BudgetRefused, match="unit 'document'"):
         reserve(ledger, unit="user")
     ledger.grant("reviews", unbounded=True)  # nothing is promised any more: any unit may be tried
     assert reserve(ledger, unit="user").run
@@ -139,14 +139,14 @@ def test_a_run_id_is_a_slug_and_random_characters_without_a_time(ledger, dataset
 
 def test_a_taken_run_id_is_refused_and_nothing_is_spent(ledger):
     first = reserve(ledger, events=[gaussian(mu_squared=0.1)]).run
-    with pytest.raises(InputError, match=f"has a run '{first}' already"):
+    with pytest.raises(InputError, match=f"'{first}'"):
         reserve(ledger, run=first)
     assert [run.id for run in ledger.runs()] == [first]
 
 
 @pytest.mark.parametrize("run", ["", 5, "a\n\x1b[31m", "x" * 201])
 def test_an_id_that_is_no_printable_name_is_refused_and_leaves_the_ledger_whole(ledger, run):
-    with pytest.raises(InputError, match="run must be a printable name"):
+    with pytest.raises(InputError, match=r"^run "):
         reserve(ledger, run=run)
     assert ledger.verify().ok
 

@@ -11,7 +11,7 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from placement_lists import PRIVATE
 
 from dplda.budget.accountant import calibrate, cost, run_epsilon
-from dplda.budget.events import PURE, Event, merged
+from dplda.budget.events import PURE, Event, merge_events
 from dplda.learning.placements.registry import find
 from dplda.learning.settings import FitSettings, ModelSettings
 
@@ -21,7 +21,7 @@ BUDGETS = [(0.5, 1e-6), (2.0, 1e-6), (8.0, 1e-5)]
 def plan(placement: str, epsilon: float, delta: float) -> tuple[Event, ...]:
     """The events of a run of `placement` that chooses its words privately."""
     shares = find(placement).plan(FitSettings(model=ModelSettings(placement=placement, topics=5)))
-    return merged(calibrate(shares, epsilon, delta))
+    return merge_events(calibrate(shares, epsilon, delta))
 
 
 def gaussian_events(placement: str, epsilon: float, delta: float) -> list[Event]:

@@ -73,7 +73,7 @@ def test_a_batch_that_holds_most_of_another_is_refused(ledger):
         with pytest.raises(BudgetRefused, match=r"'week-2'.* --batches-per-document 2"):
             again.bind(documents)
     small = reserve(ledger, "s", batch="week-3", events=LITTLE)
-    with pytest.raises(BudgetRefused, match="most documents of a batch"):
+    with pytest.raises(BudgetRefused, match="--batches-per-document 2"):
         small.bind(Fingerprint("a part", sample(range(1000, 1012))))
     assert ledger.dataset("s").batches_per_document == 1
 
@@ -84,7 +84,7 @@ def test_a_batch_of_parts_of_several_batches_is_refused(ledger):
     thirds = Fingerprint(
         "thirds", sample(document for number in (1, 2, 3) for document in range(1000 * number, 1000 * number + 333))
     )
-    with pytest.raises(BudgetRefused, match="most documents of a batch"):
+    with pytest.raises(BudgetRefused, match="--batches-per-document 2"):
         reserve(ledger, "s", batch="week-4", events=LITTLE).bind(thirds)
 
 
@@ -136,7 +136,7 @@ def test_declared_batches_are_charged_and_the_largest_declaration_holds(ledger):
     assert (record.batches_per_document, record.batches_declared) == (2, 2)
     assert any("pays for 2 batches, the dearest, as declared" in remark for remark in record.remarks)
     for wrong in (0, 1.5, "2"):
-        with pytest.raises(InputError, match="batches_per_document must be"):
+        with pytest.raises(InputError, match=r"^batches_per_document "):
             ledger.grant("s", batches_per_document=wrong)
 
 
@@ -173,7 +173,7 @@ def test_batches_are_read_alike_whatever_became_of_the_runs_on_them(ledger, read
     elif end == "unsupported":
         earlier.abandon("unsupported", "")
     for batch in ("week-1", "week-2"):
-        with pytest.raises(BudgetRefused, match=r"Read all batches of a series alike"):
+        with pytest.raises(BudgetRefused, match=earlier.run):
             reserve(ledger, "s", batch=batch, events=LITTLE, parameters=read)
     reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ)
     reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ)
@@ -211,7 +211,7 @@ def test_documents_under_another_name_count_with_the_dearest_batch(ledger):
 
 
 def test_a_batch_has_a_printable_name_and_is_told_in_the_history(ledger):
-    with pytest.raises(InputError, match="batch must be a printable name"):
+    with pytest.raises(InputError, match=r"^batch "):
         reserve(ledger, "s", batch="\n")
     spend(ledger, "s", week(1), batch="week-1")
     assert "on batch week-1" in ledger.history("s")[-1].text
@@ -354,12 +354,12 @@ def test_ids_are_of_one_column_in_all_runs_on_a_dataset_and_on_its_copies(ledger
     ids = Fingerprint("week", sample(range(100)), ids=np.arange(1, 101, dtype=np.uint64))
     spend(ledger, "s", ids, batch="week-1", events=LITTLE, id_field="ticket")
     for changes in ({"batch": "week-2"}, {"batch": "week-2", "id_field": "row"}, {}):
-        with pytest.raises(BudgetRefused, match="apart by ids"):
+        with pytest.raises(BudgetRefused, match="--id-field ticket"):
             reserve(ledger, "s", events=LITTLE, **changes)
     reserve(ledger, "s", events=LITTLE, id_field="ticket")
     copy = reserve(ledger, "copy", events=LITTLE)
     with pytest.raises(BudgetRefused, match=r"'s', .*\(--id-field ticket\)"):
         copy.bind(Fingerprint("copy", sample(range(100))))
     spend(ledger, "other", Fingerprint("other", sample(range(100)), ids=ids.ids), events=LITTLE, id_field="number")
-    with pytest.raises(GateError, match="needs these ids alone"):
+    with pytest.raises(GateError, match="ids"):
         reserve(ledger, "s", events=LITTLE, id_field="ticket").bind(Fingerprint("week", sample(range(100))))

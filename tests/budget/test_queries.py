@@ -12,8 +12,7 @@ from ledger_helpers import gaussian, reserve, sample, spend
 from scipy.stats import binom
 
 from dplda.base.config import DEFAULT_GRANT
-from dplda.budget.queries import CHANCE_SHARE, _unexplained, batches_of_most, most_batches
-from dplda.budget.sketches import Sketch
+from dplda.budget.sketches import CHANCE_SHARE, Sketch, _unexplained, batches_of_most, most_batches
 
 Documents = dict[str, list[set[int]]]  # for each batch everything that was read under its name
 

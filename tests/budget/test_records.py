@@ -88,7 +88,7 @@ def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, fai
     told = ledger.dataset("reviews").remaining_text
     assert ("if its words come from a public list (--vocabulary)" in told) == needs_list
     share = (Share(stage="vocabulary", weight=1.0, selects_words=True),)
-    with pytest.raises(BudgetRefused, match="private choice of words") if needs_list else nullcontext():
+    with pytest.raises(BudgetRefused, match="--vocabulary") if needs_list else nullcontext():
         spend(ledger, events=calibrate(share, 1.0, 1e-6))
     ledger.grant("reviews", unbounded=True)
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
@@ -162,7 +162,7 @@ def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     ledger.grant("reviews", 1.0, 1e-6, listed=[3.0])
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    with pytest.raises(InputError, match="only before the first output"):
+    with pytest.raises(InputError, match="--then"):
         ledger.grant("reviews", 2.0, 1e-6, listed=[4.0])
     assert list(ledger.dataset("reviews").grant.listed) == [3.0]
 
@@ -185,9 +185,9 @@ def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
         spend(ledger, events=large)
     assert "listed" not in str(first.value)  # another grant before the first output would replace the levels
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4,"):
+    with pytest.raises(BudgetRefused, match="--epsilon 4 "):
         spend(ledger, events=large)
-    with pytest.raises(BudgetRefused, match="only if --then listed it"):
+    with pytest.raises(BudgetRefused, match="--then"):
         spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
 
 

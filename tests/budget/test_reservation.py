@@ -50,7 +50,7 @@ def test_each_planned_event_is_charged_once(ledger):
     run.bind(Fingerprint("f"))
     run.charge(PLAN[1])
     run.charge(PLAN[2])
-    with pytest.raises(GateError, match="'core', unplanned or a second time"):
+    with pytest.raises(GateError, match="'core'"):
         run.charge(PLAN[1])
 
 
@@ -72,7 +72,7 @@ def test_an_event_that_differs_in_anything_is_not_answered(ledger, changed):
 
 def test_nothing_is_charged_before_the_documents_are_bound(ledger):
     run = reserve(ledger, events=PLAN)
-    with pytest.raises(GateError, match="before it was bound"):
+    with pytest.raises(GateError, match="'count'"):
         run.charge(PLAN[0])
 
 
@@ -102,7 +102,7 @@ def test_a_run_that_ended_answers_nothing_more_and_keeps_its_ending(ledger):
 
 def test_abandon_takes_only_endings_without_a_model(ledger):
     run = reserve(ledger)
-    with pytest.raises(InputError, match="failed, unsupported, cancelled, got 'done'"):
+    with pytest.raises(InputError, match=r"failed, unsupported, cancelled.*'done'"):
         run.abandon("done", "")
 
 
@@ -149,5 +149,5 @@ def test_a_run_removed_by_hand_ends_in_a_clear_line(ledger):
     with ledger._store.writing() as session:
         session.connection().exec_driver_sql("DELETE FROM events")
         session.connection().exec_driver_sql("DELETE FROM runs")
-    with pytest.raises(LedgerError, match="was removed from the ledger"):
+    with pytest.raises(LedgerError, match="dplda budget verify"):
         run.finish(model=None, seconds={})

@@ -18,18 +18,10 @@ from ledger_helpers import contents, gaussian, grant, in_processes, put_back, re
 from sqlalchemy import event
 
 from dplda.base.errors import LedgerError
-from dplda.budget import Ledger
-from dplda.budget import database as witness
+from dplda.budget import Ledger, database
 from dplda.budget.sketches import Fingerprint
 
 SMALL = {"events": [gaussian(mu_squared=0.01)] * 3}
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    """A ledger in a folder of its own."""
-    (tmp_path / "used").mkdir()
-    return Ledger(tmp_path / "used" / "ledger.db")
 
 
 def marks(folder: Path) -> list[int]:
@@ -120,9 +112,9 @@ def test_two_copies_that_go_on_are_told_apart_wherever_they_lie(ledger, tmp_path
     shutil.copytree(ledger.path.parent, tmp_path / "copy")
     copy = Ledger(tmp_path / "copy" / "ledger.db")
     grant(copy)
-    with pytest.raises(LedgerError, match="is an older copy"):
+    with pytest.raises(LedgerError, match="older copy"):
         grant(ledger)
-    with pytest.raises(LedgerError, match="is an older copy"):
+    with pytest.raises(LedgerError, match="older copy"):
         ledger.datasets()
     grant(copy)
 
@@ -171,7 +163,7 @@ def mode(path: Path) -> int:
 def test_without_a_setting_marks_are_in_the_users_state_folder_for_their_owner_only(ledger, tmp_path, monkeypatch):
     folder = tmp_path / "state" / "dplda"
     monkeypatch.setenv("DPLDA_WITNESS", "")
-    monkeypatch.setattr(witness, "user_state_path", lambda *_, **__: folder)
+    monkeypatch.setattr(database, "user_state_path", lambda *_, **__: folder)
     ledger = Ledger(ledger.path)
     assert not folder.exists()
     grant(ledger)
@@ -197,7 +189,7 @@ def not_ours(folder: Path, _: pytest.MonkeyPatch) -> str:
 
 
 def full(_: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(witness.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 100, 0))
+    monkeypatch.setattr(database.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 100, 0))
     return "No space left on device"
 
 
@@ -217,8 +209,8 @@ def test_a_witness_that_cannot_be_written_refuses_before_anything_is_spent(ledge
 def test_a_mark_that_could_not_be_written_leaves_the_change_and_says_so(ledger, monkeypatch):
     grant(ledger)
     with monkeypatch.context() as patched:
-        patched.setattr(witness.os, "fsync", fail)
-        with pytest.raises(LedgerError, match="cannot be written: Input/output error"):
+        patched.setattr(database.os, "fsync", fail)
+        with pytest.raises(LedgerError, match="Input/output error"):
             grant(ledger)
     assert len(ledger.history("reviews")) == 3
 
@@ -277,7 +269,7 @@ def test_a_change_that_is_not_committed_leaves_no_mark(ledger, witness):
 def die_before_the_mark(path: Path, setting: str) -> None:
     os.environ["DPLDA_WITNESS"] = setting
     ledger = Ledger(path)
-    setattr(witness.Mark, "to_line", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+    setattr(database.Mark, "to_line", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
     grant(ledger)
 
 
@@ -365,7 +357,7 @@ def keyring(monkeypatch, tmp_path):
     errors = ModuleType("keyring.errors")
     errors.KeyringError = RuntimeError
     monkeypatch.setenv("DPLDA_WITNESS", "keyring")
-    monkeypatch.setattr(witness, "user_state_path", lambda *_, **__: tmp_path / "state")
+    monkeypatch.setattr(database, "user_state_path", lambda *_, **__: tmp_path / "state")
 
     def install(**changes) -> Keyring:
         installed = Keyring(**changes)

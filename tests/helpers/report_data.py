@@ -12,7 +12,7 @@ from handmade import make_model
 from dplda.budget import Status
 from dplda.budget.accountant import calibrate
 from dplda.budget.comparisons import Cell, Comparison, ComparisonKind, Outcome
-from dplda.budget.events import PrivacyStatement, merged
+from dplda.budget.events import PrivacyStatement, merge_events
 from dplda.budget.ledger_records import Grant, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.model import TopicModel
@@ -60,7 +60,7 @@ def comparison(*outcomes: Outcome, kind: str = "planted") -> Comparison:
 def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None = None, **privacy: Any) -> TopicModel:
     """A model with everything that a run of the default placement releases."""
     model = make_model(3, 12, seed)
-    events = merged(calibrate(shares(False, 3), 1.0, 1e-6))
+    events = merge_events(calibrate(shares(False, 3), 1.0, 1e-6))
     statement = PrivacyStatement(
         **{
             "epsilon": 1.0,

@@ -13,7 +13,7 @@ from handmade import make_model, with_facts
 from dplda.base.errors import InputError
 from dplda.model import labels
 from dplda.model.labels import Label, LabelServer
-from dplda.model.topic_groups import merged
+from dplda.model.topic_groups import merge_topics
 from dplda.model.topic_model import load, save_facts
 
 
@@ -102,13 +102,13 @@ def test_a_server_that_is_slow_or_absent_is_one_clear_line(server):
     server.seconds = 2.0
     with pytest.raises(InputError, match="--labels FILE"):
         LabelServer(server.address, "small", seconds=0.2).label(WORDS)
-    with pytest.raises(InputError, match="Is the server running"):
+    with pytest.raises(InputError, match=r"127.0.0.1:9"):
         LabelServer("http://127.0.0.1:9/v1", "small").label(WORDS)
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:11434", "file:///etc/passwd", "ftp://host/v1", ""])
 def test_other_addresses_are_refused(endpoint):
-    with pytest.raises(InputError, match="the endpoint must be an address such as"):
+    with pytest.raises(InputError, match="endpoint"):
         LabelServer(endpoint, "small")
 
 
@@ -116,18 +116,18 @@ def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):
     model = make_model()
     model.save(tmp_path / "m")
     before = (tmp_path / "m" / "topics.npz").read_bytes()
-    named = labels.labelled(model, {(1,): Label("Second", "A sentence.")})
+    named = labels.add_labels(model, {(1,): Label("Second", "A sentence.")})
     save_facts(named, tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert (loaded.topic_names, loaded.topic_sentences) == ({1: "Second"}, {1: "A sentence."})
     assert (tmp_path / "m" / "topics.npz").read_bytes() == before
-    again = labels.labelled(loaded, {(0,): Label("First")})
+    again = labels.add_labels(loaded, {(0,): Label("First")})
     assert (again.topic_names, again.topic_sentences) == ({0: "First", 1: "Second"}, {1: "A sentence."})
 
 
 def test_distinctive_names_have_no_word_in_common():
     model = make_model()
-    names = [label.name for label in labels.distinctive(model).values()]
+    names = [label.name for label in labels.from_words(model).values()]
     words = [word for name in names for word in name.split(", ")]
     assert len(set(words)) == len(words)
     assert names
@@ -145,12 +145,12 @@ def test_a_file_names_topics_by_number(tmp_path):
 
 def test_groups_of_topics_keep_their_names_until_topics_are_merged(tmp_path):
     model = make_model()
-    named = labels.labelled(model, labels.distinctive(model, [(0, 1)]) | {(0, 2): Label("Both", "A sentence.")})
+    named = labels.add_labels(model, labels.from_words(model, [(0, 1)]) | {(0, 2): Label("Both", "A sentence.")})
     named.save(tmp_path / "m")
     found = labels.group_labels(load(tmp_path / "m"))
     assert found[0, 2] == Label("Both", "A sentence.")
     assert found[0, 1].name
-    assert labels.group_labels(merged(named, [(0, 1)])) == {}
+    assert labels.group_labels(merge_topics(named, [(0, 1)])) == {}
 
 
 def test_names_of_groups_are_one_line_of_plain_characters_whoever_wrote_them():

@@ -8,7 +8,7 @@ import pytest
 import dplda
 from dplda.base.errors import InputError
 from dplda.model.run_facts import RunFacts
-from dplda.model.topic_groups import hellinger, merged, merged_words, topic_tree
+from dplda.model.topic_groups import hellinger, merge_topics, topic_tree, words_of_group
 
 
 def model_of(topics, prevalence, **facts):
@@ -54,26 +54,26 @@ def test_a_cut_refines_the_one_before():
 
 
 def test_merged_topics_keep_the_words_of_the_whole_and_add_their_shares():
-    together = merged(MODEL, [[2, 0]])
+    together = merge_topics(MODEL, [[2, 0]])
     assert together.prevalence == pytest.approx([0.6, 0.3, 0.1])
     assert together.topics[0] == pytest.approx((2 * np.array(PAIRS[0]) + np.array(PAIRS[2])) / 3)
     assert together.prevalence @ together.topics == pytest.approx(MODEL.prevalence @ MODEL.topics)
     assert together.facts.merged == ((0, 2), (1,), (3,))
     assert together.alpha.sum() == pytest.approx(MODEL.alpha.sum())
     assert together.privacy == MODEL.privacy
-    assert merged_words(MODEL, (0, 2), 2) == ["w0", "w1"]
+    assert words_of_group(MODEL, (0, 2), 2) == ["w0", "w1"]
 
 
 def test_names_and_verdicts_follow_the_first_of_the_merged_topics():
     named = model_of(PAIRS, [0.25] * 4, verdicts=["clear", "weak", "noise", "weak"], topic_names=["a", "b", "c", "d"])
-    together = merged(named, [[3, 1]])
+    together = merge_topics(named, [[3, 1]])
     assert (together.verdicts, list(together.topic_names.values())) == (("clear", "weak", "noise"), ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("groups", [[[1]], [[0, 4]], [[0, 1], [1, 2]], [[-1, 2]], [[0, 0]]])
 def test_groups_that_make_no_sense_are_refused(groups):
-    with pytest.raises(InputError, match="Give two or more different topics to merge"):
-        merged(MODEL, groups)
+    with pytest.raises(InputError, match="3,7"):
+        merge_topics(MODEL, groups)
 
 
 def test_hellinger_distances_are_between_0_and_1():

@@ -11,7 +11,7 @@ from report_data import Page, run_model
 from scipy.special import ndtr, ndtri
 
 from dplda.budget.accountant import calibrate
-from dplda.budget.events import Event, merged
+from dplda.budget.events import Event, merge_events
 from dplda.budget.ledger_records import Basis, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
@@ -132,7 +132,7 @@ def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() 
     ],
 )
 def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str) -> None:
-    events = merged(calibrate(shares(False, 3), epsilon, 1e-6))
+    events = merge_events(calibrate(shares(False, 3), epsilon, 1e-6))
     first = promised(Page(_render([run_model(epsilon=epsilon, events=events)])))
     assert f"Whether one particular document is in the data {words}." in first
     assert f"may become up to {percent(belief_at_most(0.5, epsilon, 1e-6), upwards=True)} sure" in first
@@ -172,7 +172,7 @@ def test_a_share_is_said_to_be_of_an_average_unit() -> None:
 
 def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
     settings = FitSettings.of(topics=8, epsilon=4.0)
-    events = merged(calibrate(shares(False, 8), 4.0, 1e-6))
+    events = merge_events(calibrate(shares(False, 8), 4.0, 1e-6))
     inputs = ForecastInputs(settings, 4000, False)
     expected = inputs.forecast(next(iter(REFERENCE_CORPORA))).stages[1].noise
     assert units_needed(replace(run_model().privacy, events=events)) == pytest.approx(expected)

@@ -20,7 +20,7 @@ from benchmarks.testers import peers
 from benchmarks.testers.cells import Cell
 from dplda.audit.bounds import epsilon_shown, mu_shown
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, run_epsilon
-from dplda.budget.events import PrivacyStatement, merged
+from dplda.budget.events import PrivacyStatement, merge_events
 from dplda.learning.placements.registry import PRIVATE, find
 from dplda.learning.settings import FitSettings, ModelSettings
 from dplda.report import promise
@@ -107,7 +107,7 @@ def of_loss_distribution(riskcal: Any) -> Compared:
     for said in statements()[: len(BUDGETS)]:
         parts = [
             privacy_loss_distribution.from_gaussian_mechanism(event.noise_multiplier).self_compose(event.count)
-            for event in merged(said.events)
+            for event in merge_events(said.events)
         ]
         composed = reduce(lambda total, part: total.compose(part), parts)
         failures = promise.noise(said)[1]
