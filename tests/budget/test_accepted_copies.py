@@ -124,7 +124,7 @@ def test_an_altered_copy_is_not_accepted(old):
     with connection:
         connection.execute("UPDATE grants SET epsilon = 900")
     connection.close()
-    with pytest.raises(LedgerError, match="dplda budget verify"):
+    with pytest.raises(LedgerError, match="altered"):
         old.accept_copy()
 
 

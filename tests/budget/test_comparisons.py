@@ -105,7 +105,7 @@ def test_an_edit_by_hand_is_found_and_nothing_is_told(ledger, statement, problem
     connection.close()
     assert any(problem.replace("{name}", log.name) in found for found in ledger.verify().problems)
     for told in (log.outcomes, lambda: ledger.comparison("k"), lambda: begin(ledger)):
-        with pytest.raises(LedgerError, match="dplda budget verify"):
+        with pytest.raises(LedgerError, match="altered"):
             told()
 
 

@@ -149,5 +149,5 @@ def test_a_run_removed_by_hand_ends_in_a_clear_line(ledger):
     with ledger._store.writing() as session:
         session.connection().exec_driver_sql("DELETE FROM events")
         session.connection().exec_driver_sql("DELETE FROM runs")
-    with pytest.raises(LedgerError, match="dplda budget verify"):
+    with pytest.raises(LedgerError, match="removed"):
         run.finish(model=None, seconds={})
