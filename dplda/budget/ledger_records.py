@@ -535,7 +535,8 @@ class DatasetRecord:
             known = f", {seen if most > self.batches_declared else 'as declared'}"
         return (
             f"each document pays for {_batches(most)}, those that spent most{known}. That none is in more rests on "
-            "your word: the ledger sees only what more than a few percent of the texts of a batch share with other batches"
+            "your word: the ledger sees only what more than a few percent of the texts of a batch share with "
+            "other batches"
         )
 
     def to_json(self) -> dict[str, Any]:
