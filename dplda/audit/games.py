@@ -23,7 +23,7 @@ from dplda.budget.events import Event, Stage
 from dplda.private import OutputGate, PtrResult, Release, WordFrequencies
 from dplda.private.curator import Curator
 from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.runs.corpus import Corpus
 

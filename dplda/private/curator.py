@@ -23,7 +23,7 @@ from dplda.private import propose_test_release, statistics
 from dplda.private.attributes import Attribute, TableRows
 from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
-from dplda.private.passes.passes import Passes
+from dplda.private.passes.local_passes import Passes
 from dplda.private.propose_test_release import spectral_topics
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE, MOST_WORDS, clip_at_quantile, clip_in_range

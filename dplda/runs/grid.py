@@ -37,7 +37,7 @@ from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TopicModel
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.expected_counts import COMPLETION_CLIP
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus, counts_for, synthetic

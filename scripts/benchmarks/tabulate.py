@@ -30,7 +30,7 @@ from dplda.budget.events import PrivacyStatement, Stage
 from dplda.model.run_facts import RunFacts
 from dplda.private.attributes import Axis, TableRows
 from dplda.private.noise import SimulatedNoise, lattice_scale
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.runs.corpus import synthetic

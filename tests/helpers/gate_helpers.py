@@ -12,7 +12,7 @@ import pytest
 
 from dplda.budget.events import Event
 from dplda.private.curator import Curator
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.store.count_store import Block, CountStore
 from dplda.private.store.units import UnitCounts, project
 

@@ -16,7 +16,7 @@ from dplda.private import Release, WordFrequencies
 from dplda.private.attributes import TableRows
 from dplda.private.curator import Curator
 from dplda.private.noise import lattice_scale
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import NONNEGATIVE, Contribution
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.store.count_store import CountStore

@@ -23,7 +23,7 @@ from dplda.private import PtrResult, StabilityTest, statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.lda_moments import unpack
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import matched_error

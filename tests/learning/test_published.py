@@ -22,7 +22,7 @@ from dplda.learning.settings import FitSettings
 from dplda.private import Release
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import SimulatedNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.lda_moments import population_moments
 from dplda.runs.corpus import synthetic
 from dplda.runs.grid import matched_error

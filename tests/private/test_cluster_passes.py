@@ -21,7 +21,7 @@ import dplda
 from dplda.base.errors import ClusterError, InputError
 from dplda.private.passes import cluster_passes as cluster
 from dplda.private.passes.cluster_passes import ClusterPasses, _Hidden, connected
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -17,7 +17,7 @@ from dplda.base.errors import UnsupportedByData
 from dplda.learning.placements import registry
 from dplda.private.passes import engines, passes
 from dplda.private.passes.engines import _STAGE, compiling
-from dplda.private.passes.passes import compile_passes
+from dplda.private.passes.local_passes import compile_passes
 from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units, count_eligible
 from dplda.private.statistics.word_votes import _votes
@@ -81,7 +81,7 @@ def test_what_is_compiled_beforehand_is_what_a_fit_calls(corpus):
 
 COLD = """
 from dplda.private.passes import engines
-from dplda.private.passes.passes import compile_passes
+from dplda.private.passes.local_passes import compile_passes
 from dplda.private.statistics.moments import FIRST_MOMENT
 from dplda.private.statistics.unit_sums import _loop_over_units
 

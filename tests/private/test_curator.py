@@ -16,7 +16,7 @@ from dplda.private.attributes import Attribute
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale, selection_threshold
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND, CLIP_GRID, MASS_SHARE, MOST_WORDS
 
 CORPUS = [

@@ -20,8 +20,7 @@ from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
-from dplda.private.passes import passes
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.runs.corpus import Corpus
 
@@ -172,7 +171,7 @@ def test_rule_12_the_sum_does_not_depend_on_how_units_are_cut_into_threads(threa
     X = np.linalg.qr(np.random.default_rng(1).standard_normal((8, 3)))[0]
     contribution = statistics.second_moment_times(1 + np.arange(8.0), X)
     expected = exact_sum(documents, contribution, 0.7)
-    monkeypatch.setattr(passes, "thread_count", lambda: threads)
+    monkeypatch.setattr(local_passes, "thread_count", lambda: threads)
     total, mass = exact_sum(documents, contribution, 0.7)
     assert np.array_equal(total, expected[0])
     assert mass == expected[1]

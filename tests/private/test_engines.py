@@ -23,7 +23,7 @@ from dplda.private import statistics
 from dplda.private.passes import engines, gpu_passes
 from dplda.private.passes.engines import running_engine
 from dplda.private.passes.gpu_passes import GpuPasses
-from dplda.private.passes.passes import LocalPasses, in_threads
+from dplda.private.passes.local_passes import LocalPasses, in_threads
 from dplda.private.statistics.clipping import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
@@ -43,8 +43,8 @@ def answers(passes):
 @pytest.mark.parametrize("read", full_after(2, [None, 900]))
 def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
     if read:
-        monkeypatch.setattr("dplda.private.passes.passes._IN_MEMORY_BYTES", 0)
-        monkeypatch.setattr("dplda.private.passes.passes.RANGE_BYTES", read)
+        monkeypatch.setattr("dplda.private.passes.local_passes._IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr("dplda.private.passes.local_passes.RANGE_BYTES", read)
     passes = GpuPasses(store, gpu)
     found = answers(passes)
     local = answers(LocalPasses(store, passes.n_ranges))
@@ -62,8 +62,8 @@ def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
 @pytest.mark.parametrize("read", [None, 900])
 def test_products_on_a_gpu_are_those_of_the_cpu_to_the_last_bit(store, gpu, read, monkeypatch):
     if read:
-        monkeypatch.setattr("dplda.private.passes.passes._IN_MEMORY_BYTES", 0)
-        monkeypatch.setattr("dplda.private.passes.passes.RANGE_BYTES", read)
+        monkeypatch.setattr("dplda.private.passes.local_passes._IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr("dplda.private.passes.local_passes.RANGE_BYTES", read)
     wide = statistics.third_moment(np.random.default_rng(0).standard_normal((D, 40)))
     found = []
     for passes in (GpuPasses(store, gpu), LocalPasses(store)):
@@ -95,8 +95,8 @@ def test_a_gpu_whose_products_round_is_found_out(monkeypatch):
 @emulated
 @pytest.mark.parametrize(("memory", "held"), [(2**30, "all"), (20_000, "some"), (0, "none")])
 def test_ranges_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
-    monkeypatch.setattr("dplda.private.passes.passes._IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr("dplda.private.passes.passes.RANGE_BYTES", store.n_bytes // 8)
+    monkeypatch.setattr("dplda.private.passes.local_passes._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("dplda.private.passes.local_passes.RANGE_BYTES", store.n_bytes // 8)
     read, projected = [], LocalPasses.range_counts
     monkeypatch.setattr(LocalPasses, "range_counts", lambda self, index: read.append(index) or projected(self, index))
     gpu = EmulatedGpu(memory)
@@ -124,7 +124,7 @@ def words_used(store, contribution):
 
 
 def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
-    monkeypatch.setattr("dplda.private.passes.passes.thread_count", lambda: 3)
+    monkeypatch.setattr("dplda.private.passes.local_passes.thread_count", lambda: 3)
     begun = []
     results = iter(in_threads(lambda index: begun.append(index) or index, 20))
     for expected in range(20):

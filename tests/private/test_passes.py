@@ -14,8 +14,8 @@ from small_store import WORDS, D, everything
 import dplda
 from dplda.base.threads import add
 from dplda.private import statistics
-from dplda.private.passes import passes
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes import local_passes
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.unit_sums import UnitSums
 from dplda.private.store.units import UnitRange, project
 
@@ -43,12 +43,12 @@ def test_a_fit_of_a_store_too_large_to_keep_is_the_fit_of_one_that_is_kept(store
     def fit():
         return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1)
 
-    whole, seen, read = fit(), [], passes.project
-    monkeypatch.setattr(passes, "_IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr(passes, "RANGE_BYTES", store.n_bytes // 5)
-    monkeypatch.setattr(passes, "project", lambda *a: seen.append(a[2]) or read(*a))
+    whole, seen, read = fit(), [], local_passes.project
+    monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(local_passes, "RANGE_BYTES", store.n_bytes // 5)
+    monkeypatch.setattr(local_passes, "project", lambda *a: seen.append(a[2]) or read(*a))
     np.testing.assert_array_equal(fit().topics, whole.topics)
-    assert {units.of for units in seen} == {-(-store.n_bytes // passes.RANGE_BYTES)}
+    assert {units.of for units in seen} == {-(-store.n_bytes // local_passes.RANGE_BYTES)}
 
 
 def test_kernels_are_compiled_once_whether_or_not_arrays_may_be_written(store):
@@ -75,7 +75,7 @@ def test_adding_is_addition(parts):
 
 def test_passes_in_memory_report_what_they_finish_and_slices_change_nothing(store, monkeypatch):
     whole = everything(LocalPasses(store, 1))
-    monkeypatch.setattr("dplda.private.passes.passes._SLICE_UNITS", 3)
+    monkeypatch.setattr("dplda.private.passes.local_passes._SLICE_UNITS", 3)
     seen = []
     passes = LocalPasses(store, 1)
     passes.progress = SimpleNamespace(advance=lambda n: seen.append(n), estimate=lambda share: seen.append(share))

@@ -16,7 +16,7 @@ from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.propose_test_release import _SOLVER, KAPPA, decomposition_sensitivity
 from dplda.private.statistics.clipping import BOUND
 from dplda.runs.corpus import Corpus

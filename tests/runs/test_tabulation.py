@@ -15,7 +15,7 @@ from dplda.budget.accountant import run_epsilon
 from dplda.model.topic_model import TopicModel
 from dplda.private.attributes import Attribute, Axis, TableRows
 from dplda.private.noise import ExactNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
 from dplda.runs.corpus import synthetic
 from dplda.runs.tabulation import best_shares, load_tables, tables_of

@@ -27,7 +27,7 @@ from dplda.budget import Ledger
 from dplda.cli.main import main
 from dplda.private.attributes import Attribute, Axis, TableRows
 from dplda.private.curator import Curator
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.expected_counts import document_completion, table_proportions
 from dplda.private.statistics.third_moment_products import has_products

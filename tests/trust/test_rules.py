@@ -26,7 +26,7 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import UnsupportedByData
 from dplda.cli.main import main
 from dplda.private.noise import SimulatedNoise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
 from dplda.runs.corpus import Corpus
 

@@ -29,7 +29,7 @@ from dplda.base.errors import ClusterError, InputError
 from dplda.base.software import code_digest
 from dplda.base.threads import add
 from dplda.private.attributes import Attribute, TableRows
-from dplda.private.passes.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
+from dplda.private.passes.local_passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.private.statistics.exact_moments import ExactMoments
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts, UnitRange

@@ -24,7 +24,7 @@ from dplda.base.progress import Progress
 from dplda.base.threads import thread_count
 from dplda.private.passes.cluster_passes import ClusterPasses, connected
 from dplda.private.passes.gpu_passes import GpuPasses
-from dplda.private.passes.passes import LocalPasses, Passes, compile_passes, in_parts
+from dplda.private.passes.local_passes import LocalPasses, Passes, compile_passes, in_parts
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.gpu_sums import require_working
 from dplda.private.store.count_store import CountStore

@@ -16,7 +16,7 @@ import numpy as np
 from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.errors import DeviceError, InputError
 from dplda.private.attributes import TableRows
-from dplda.private.passes.passes import SPENT, LocalPasses, in_threads
+from dplda.private.passes.local_passes import SPENT, LocalPasses, in_threads
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.gpu_sums import GpuSums, UnitArrays, arrange, upload

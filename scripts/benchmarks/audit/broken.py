@@ -13,7 +13,7 @@ from dplda.audit.games import Game
 from dplda.base.config import PrivacySettings
 from dplda.private import curator
 from dplda.private.noise import SimulatedNoise, selection_threshold
-from dplda.private.passes.passes import Passes
+from dplda.private.passes.local_passes import Passes
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND
 

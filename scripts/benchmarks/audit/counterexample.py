@@ -18,7 +18,7 @@ from dplda.learning.settings import FitSettings
 from dplda.model import TopicModel
 from dplda.private import Release, WordFrequencies
 from dplda.private.exact_gate import ExactGate
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import Contribution
 from dplda.runs.fitting import plan_topics
 from dplda.runs.run import Run

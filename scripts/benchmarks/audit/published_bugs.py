@@ -28,7 +28,7 @@ from dplda.learning.placements import default
 from dplda.learning.refinement import Refined, variational_rounds
 from dplda.private import Release, WordFrequencies, curator, statistics
 from dplda.private.curator import Curator
-from dplda.private.passes.passes import LocalPasses, Passes
+from dplda.private.passes.local_passes import LocalPasses, Passes
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.expected_counts import LIKELIHOOD_GAIN

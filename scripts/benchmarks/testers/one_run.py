@@ -29,7 +29,7 @@ from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettin
 from dplda.private import Release, WordFrequencies, statistics
 from dplda.private.curator import Curator
 from dplda.private.noise import Noise
-from dplda.private.passes.passes import LocalPasses
+from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import Contribution
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.units import UnitCounts
