@@ -15,7 +15,7 @@ from placement_lists import CALIBRATED
 import dplda
 from dplda.base.errors import UnsupportedByData
 from dplda.learning.placements import registry
-from dplda.private.passes import engines, passes
+from dplda.private.passes import engines, local_passes
 from dplda.private.passes.engines import _STAGE, compiling
 from dplda.private.passes.local_passes import compile_passes
 from dplda.private.statistics.moments import FIRST_MOMENT
@@ -49,9 +49,11 @@ def corpus():
 
 @pytest.mark.parametrize(("name", "calibration"), CALIBRATED)
 def test_a_placement_states_the_statistics_that_it_releases(corpus, name, calibration, monkeypatch):
-    used, prepare = set(), passes._sums_of
+    used, prepare = set(), local_passes._sums_of
     monkeypatch.setattr(
-        passes, "_sums_of", lambda contribution, *gpu: used.add(contribution.statistic) or prepare(contribution, *gpu)
+        local_passes,
+        "_sums_of",
+        lambda contribution, *gpu: used.add(contribution.statistic) or prepare(contribution, *gpu),
     )
     for epsilon in (50, 1):  # the default placement learns from moments or pairs
         with suppress(UnsupportedByData):  # a stability test of config4, after all of its statistics

@@ -20,6 +20,7 @@ from dplda.private import statistics
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
+from dplda.private.passes import local_passes
 from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.runs.corpus import Corpus
