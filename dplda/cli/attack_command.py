@@ -56,7 +56,7 @@ _PERCENT = 100
     multiple=True,
     metavar="NAME",
     default=(DEFAULTS.model.placement,),
-    help="Attack this placement; may be repeated; none adds no noise.",
+    help="Attack this placement; may be repeated. `none` adds no noise.",
 )
 @click.option(
     "--epsilon",
@@ -67,7 +67,7 @@ _PERCENT = 100
     default=(8.0, 1.0),
     help="Attack each placement with this privacy budget (nats); may be repeated.",
 )
-@click.option("--ordinary", is_flag=True, help="Also attack ordinary LDA, without privacy, by tomotopy.")
+@click.option("--ordinary", is_flag=True, help="Also attack ordinary LDA (tomotopy), without privacy.")
 @click.option(
     "--topics", "-k", "n_topics", type=int, metavar="K", default=DEFAULTS.model.topics, help="Number of topics."
 )
@@ -97,7 +97,7 @@ _PERCENT = 100
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Keep each finished shadow model in this folder, and go on from those in it.",
+    help="Save each finished shadow model in this folder, and continue from those saved in it.",
 )
 @click.option(
     "--draw",
@@ -110,12 +110,13 @@ _PERCENT = 100
 @quiet_option
 @ledger_option
 def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> int:
-    """Try to find the documents of public CORPUS from which topics were learned, as an attacker would.
+    """Attack topics of public CORPUS: from which documents were they learned?
 
-    Shadow models learn topics from random halves of CORPUS. The attacker asks how likely a document is under the topics
-    of one model, and compares this with other models, some of which learned from the document. The offline likelihood
-    ratio uses only the models without the document, the online ratio uses both kinds. What is found is shown beside the
-    most that any attack may find. Use public text like your private text.
+    Shadow models learn topics from random halves of CORPUS. The attacker compares the likelihood of a document under
+    the topics of one model with its likelihood under other models, some of which learned from the document. The offline
+    likelihood ratio uses only the models without the document, the online ratio uses both kinds. The share of members
+    that is found is shown beside the largest share that the guarantee allows. Choose public text that resembles your
+    private text.
 
     Nothing is charged: the noise is simulated. Exits with status 5 if more is found than the guarantee allows.
     """

@@ -69,9 +69,9 @@ def audit(
 ) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs better than the claimed epsilon allows.
 
-    Then record each run on one of the corpora and replay it on the other with the same noisy values. The two runs must
-    agree in everything else (queries, amounts of noise, charges, outputs), and their exact values may differ by no more
-    than the charges cover. Anything else is a violation.
+    The audit also records each run on one of the corpora, and replays it on the other with the same noisy values. The
+    two runs must agree in everything else (queries, amounts of noise, charges, outputs), and their exact values may
+    differ by no more than the charges cover. Anything else is a violation.
 
     The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, no budget is spent and no
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim or finds

@@ -22,7 +22,7 @@ def budget() -> None:
 @json_option
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the guarantee of dataset NAME, or of every dataset, and what it has spent so far."""
+    """Show guarantee and spending of dataset NAME, or of every dataset."""
     ledger = open_ledger(ledger_path)
     records = [ledger.dataset(name)] if name else ledger.datasets()
     if as_json:
@@ -67,7 +67,7 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     type=int,
     default=1,
     metavar="N",
-    help="Declare that a document is in up to N batches of a series [1]; the N dearest are then charged.",
+    help="Declare that a document is in up to N batches of a series; the N most expensive are then charged.",
 )
 @click.option("--unbounded", is_flag=True, help="Set no limit; for public or synthetic documents only.")
 @json_option
@@ -82,10 +82,11 @@ def grant(
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Let dataset NAME spend --epsilon at --delta in total; replaces its earlier grant.
+    """Set the total budget of dataset NAME: --epsilon at --delta.
 
-    Set the grant before the first run. Once an output has been released, raising the grant keeps the guarantee valid
-    only if the new total was listed with the option --then before the first release.
+    All runs on the dataset share it, and a new grant replaces the earlier one. Set it before the first run: once
+    something has been released, a larger grant keeps the guarantee valid only if its epsilon was listed with --then
+    before the first release.
     """
     numbers = (epsilon is not None, delta is not None)
     if unbounded and batches_per_document > 1:
@@ -118,7 +119,7 @@ def _sentence(text: str) -> str:
 @json_option
 @ledger_option
 def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the grants and runs of dataset NAME, or of every dataset, in order."""
+    """List grants and runs of dataset NAME, or of every dataset, in order."""
     ledger = open_ledger(ledger_path)
     names = [name] if name else [record.name for record in ledger.datasets()]
     histories = {each: ledger.history(each) for each in names}
@@ -141,7 +142,10 @@ def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
 @json_option
 @ledger_option
 def verify(as_json: bool, ledger_path: Path | None) -> None:
-    """Check that the ledger holds exactly what dplda wrote; exits with status 2 otherwise."""
+    """Check that the ledger is exactly as dplda wrote it.
+
+    Exits with status 2 if it is not.
+    """
     ledger = open_ledger(ledger_path)
     result = ledger.verify()
     place, known = ledger.witness()
@@ -169,14 +173,14 @@ def _witness_told(place: str | None, known: int) -> str:
 
 
 @budget.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @ledger_option
 def accept_copy(yes: bool, as_json: bool, ledger_path: Path | None) -> None:
-    """Go on from an older copy of the ledger, when the newest one is lost.
+    """Continue with an older copy of a lost ledger.
 
-    What was spent since is not known. So every grant lapses, unfinished runs count as wholly spent, and no guarantee
-    is stated from then on.
+    What was spent since the copy was made is not known. So every grant lapses, unfinished runs count as wholly spent,
+    and the ledger states no guarantee from then on.
     """
     ledger = open_ledger(ledger_path)
     result = ledger.verify()

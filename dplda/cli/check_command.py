@@ -67,10 +67,10 @@ _TITLE_NAME = re.compile(
 @reading_options
 @json_option
 def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Look at CORPUS before a fit: its columns, the options to give, and what would make a fit fail.
+    """Inspect CORPUS before a fit: show its columns, the options to use, and what would make a fit fail.
 
-    Reads the first records, for you alone: what is shown is exact and not private. Nothing is charged or written.
-    Ends with status 2 if a fit would fail.
+    Only the first records are read. The output is exact and NOT PRIVATE: it is for you alone. Nothing is charged or
+    written. Exits with status 2 if a fit would fail.
     """
     show(examine(corpus, options), as_json=as_json)
 

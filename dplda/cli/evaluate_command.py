@@ -41,7 +41,7 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 @click.option(
     "--reference",
     is_flag=True,
-    help="CORPUS is public text: not protected; the answer is exact and free.",
+    help="Declare CORPUS public: it is not protected, and the answer is exact and free.",
 )
 @question_options
 @reading_options
@@ -51,12 +51,12 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 def evaluate(
     run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Tell how good the topics of RUN are for CORPUS: how coherent, and how well they predict words.
+    """Measure how coherent the topics of RUN are in CORPUS, and how well they predict its words.
 
-    Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if by chance,
-    and -1 if never; C_v is 1 at most. Perplexity tells how well half of a document's words predict the other half:
-    smaller is better. Each unit counts once, with the average of its documents; documents with fewer than three words
-    of the topics are left out.
+    Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if they occur
+    together by chance, and -1 if never; C_v is at most 1. Perplexity measures how well half of a document's words
+    predict the other half: smaller is better. Each unit counts once, with the average of its documents. Documents with
+    fewer than three words of the topics are left out.
 
     The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """

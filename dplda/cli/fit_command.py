@@ -55,7 +55,7 @@ _SHOWN_WORDS = 10  # of the frequent words that were left out
 @click.option(
     "--unit",
     metavar="document|COLUMN",
-    help="The privacy unit: `document`, or the column that names it, the same as --unit-field [document].",
+    help="The privacy unit: `document`, or a column, as for --unit-field [document].",
 )
 @dry_run_option
 @simulate_options
@@ -67,7 +67,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
     CORPUS is a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind or a pattern
-    ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store written by
+    ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store from
     `dplda corpus import`, or - for standard input.
     """
     from dplda.runs.fitting import fit_with, plan_fit

@@ -40,18 +40,18 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     help="Path of the new page [report.html].",
 )
 @_paper_option("registry", "an entry of OpenDP's deployments registry (YAML)")
-@_paper_option("checklist", "a checklist by NIST SP 800-226 (Markdown)")
+@_paper_option("checklist", "a checklist after NIST SP 800-226 (Markdown)")
 @_paper_option("assessment", "an outline of a data protection impact assessment (Markdown)")
 @click.option(
     "--answers",
     "answers_path",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A YAML or JSON file with what only you know, for a paper; what is missing is listed.",
+    help="A YAML or JSON file with what only you know, for a paper; open questions are listed.",
 )
-@click.option("--title", metavar="TEXT", help="Title of the page or the paper, instead of the dataset's name.")
-@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name of a topic; repeat for more topics.")
-@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; repeat for more words.")
+@click.option("--title", metavar="TEXT", help="Title of the page or paper, instead of the dataset's name.")
+@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name a topic; may be repeated.")
+@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; may be repeated.")
 @json_option
 @ledger_option
 def report(
@@ -65,10 +65,10 @@ def report(
     ledger_path: Path | None,
     **papers: Path | None,
 ) -> None:
-    """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
+    """Write one HTML page about the given RUNs, or a paper about one RUN, from released numbers only.
 
-    The page opens offline. A paper is for those who must approve a publication: an entry of a public registry, a
-    checklist, or an assessment. It shows no topics.
+    The page needs no network. A paper is for those who must approve a publication: an entry for a public registry, a
+    checklist, or an impact assessment. It shows no topics.
     """
     from dplda.report import Wording, write_report
 

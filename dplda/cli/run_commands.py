@@ -43,7 +43,7 @@ _OWNER_ONLY = 0o600
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with the epsilon requested and the epsilon spent, each at the run's delta."""
+    """List the runs in the ledger, with the epsilon that each requested and spent, at its own delta."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return
@@ -63,7 +63,10 @@ def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> Non
 @ledger_option
 @click.pass_obj
 def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the settings of RUN (an id or its beginning, or a dataset for its latest run) and what each stage spent."""
+    """Show the settings of RUN and what each stage spent.
+
+    RUN is a run id or its first characters, or the name of a dataset (for its latest run).
+    """
     group_json, group_ledger = group_options
     record = open_ledger(ledger_path or group_ledger).run(run)
     if as_json or group_json:
@@ -156,10 +159,11 @@ def _stages(record: RunRecord) -> list[tuple[object, ...]]:
 def transform(
     run: str, corpus: str, out: Path | None, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
+    """Infer the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is an id or its beginning, a dataset for its latest run, or a model folder. The language and tokenizer
-    of the run are used unless options say otherwise. Words that the model does not know are counted and left out.
+    RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
+    Its language and tokenizer are used unless options say otherwise. Words that the model does not know are left out,
+    and their number is shown.
     """
     from dplda.runs.corpus import counts_for
 
@@ -208,11 +212,11 @@ def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
 @json_option
 @ledger_option
 def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show versions and digests of the installed code and libraries, or compare them with the software of RUN.
+    """Show versions and digests of the installed code and libraries, or compare them with those that made RUN.
 
-    RUN is an id or its beginning, a dataset for its latest run, or a model folder. What is shown is public, and holds
-    no path and no name of a machine or user. The page Verify of the documentation says how to match a digest with a
-    release.
+    RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
+    The output is public: it contains no path and no name of a machine or user. The page Verify of the documentation
+    explains how to match a digest with a release.
     """
     from dplda.private.noise import EXACT_SOURCE
 
