@@ -32,9 +32,7 @@ from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.membership import Outcome
-    from dplda.audit.shadow_models import System, Targets
     from dplda.base.progress import Progress
-    from dplda.model.prior_topics import PriorTopics
 
 _EXCEEDED = 5  # exit status
 _MODELS = Range(low=8, high=1e6, unit="shadow models of each system", integer=True)
@@ -191,8 +189,10 @@ def _attack(
     prior = find_prior(options, source, known, ledger_path, progress)
     if prior is not None and prior.places & source.places:
         raise InputError("the prior must not be learned from files of CORPUS. Give other public text as the prior.")
-    systems = _systems(targets, options, prior)
     chosen = {"topics": options["n_topics"], **{name: options[name] for name in _FIT}}
+    systems = [shadow_models.ordinary_system(options["n_topics"])] if options["ordinary"] else []
+    for placement, epsilon in _cells(options):
+        systems.append(shadow_models.dplda_system(targets, placement=placement, epsilon=epsilon, prior=prior, **chosen))
     settings = shadow_models.settings_of(targets, options["seed"], prior, **chosen)
     results = shadow_models.Results(options["results"], settings)
     models = options["shadow_models"]
@@ -214,19 +214,6 @@ def _attack(
     ]
     facts = {"documents": targets.counts.shape[0] - targets.canaries, "words": len(known), "models": models}
     return settings | facts, found
-
-
-def _systems(targets: Targets, options: Mapping[str, Any], prior: PriorTopics | None) -> list[System]:
-    from dplda.audit.shadow_models import dplda_system, ordinary_system
-
-    topics, chosen = options["n_topics"], {name: options[name] for name in _FIT} | {"prior": prior}
-    return [
-        *([ordinary_system(topics)] if options["ordinary"] else []),
-        *(
-            dplda_system(targets, topics=topics, placement=placement, epsilon=epsilon, **chosen)
-            for placement, epsilon in _cells(options)
-        ),
-    ]
 
 
 def _show(facts: Mapping[str, Any], found: Sequence[Outcome]) -> None:

@@ -154,7 +154,12 @@ def verify(as_json: bool, ledger_path: Path | None) -> None:
         print_json({**found, "witness": {"place": place, "length": known}})
     elif result.ok:
         say(f"The ledger is intact: {result.length} recorded changes, all as dplda wrote them.")
-        say(_witness_told(place, known))
+        if place is None:
+            say("Its witness is off: an older copy in its place would not be noticed.")
+        elif not known:
+            say(f"Its witness in {place} does not know it yet: it is trusted as it is at its next change.")
+        else:
+            say(f"Its witness in {place} knows of {known} of them.")
     elif not result.outdated:
         for problem in result.problems:
             say(f"  {problem}")
@@ -162,14 +167,6 @@ def verify(as_json: bool, ledger_path: Path | None) -> None:
         raise LedgerError(result.problems[0])
     if not result.ok:
         raise LedgerError(f"the ledger {ledger.path} was altered outside dplda. Restore it from a copy.")
-
-
-def _witness_told(place: str | None, known: int) -> str:
-    if place is None:
-        return "Its witness is off: an older copy in its place would not be noticed."
-    if not known:
-        return f"Its witness in {place} does not know it yet: it is trusted as it is at its next change."
-    return f"Its witness in {place} knows of {known} of them."
 
 
 @budget.command()

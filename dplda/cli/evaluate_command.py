@@ -75,7 +75,7 @@ def evaluate(
     with following(quiet=as_json or quiet) as progress:
         ledger = open_ledger(ledger_path)
         if planned is None:
-            record = _in_public(model, source, ledger, progress)
+            record = _evaluate_public(model, source, ledger, progress)
         else:
             record = planned.execute(ledger, progress=progress).to_json()
     if planned is not None:
@@ -86,8 +86,11 @@ def evaluate(
         _show(record, model)
 
 
-def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
-    """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects this text."""
+def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
+    """Compute coherence, perplexity and gain in public text exactly.
+
+    Raises `BudgetRefused` if the ledger protects this text.
+    """
     from dplda.runs.charged_query import warn_of_other_words
     from dplda.runs.grid import Documents
 

@@ -34,7 +34,6 @@ from dplda.cli.topics_command import export, topics
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
 
-
 _COMMANDS = {  # in the order in which a newcomer needs them
     check: "Inspect a corpus before a fit, and suggest the command.",
     plan: "Forecast what a budget allows, without reading data.",
@@ -111,12 +110,11 @@ def _show_warning(
 
     For a warning of another library, the line has only the category and the file, because the message may quote values.
     """
-    told = (
-        " ".join(str(message).split())
-        if issubclass(category, DpldaWarning)
-        else f"{category.__name__} from {Path(filename).name}"
-    )
-    click.echo(f"dplda: warning: {clean(told)}", err=True)
+    if issubclass(category, DpldaWarning):
+        text = " ".join(str(message).split())
+    else:
+        text = f"{category.__name__} from {Path(filename).name}"
+    click.echo(f"dplda: warning: {clean(text)}", err=True)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -116,9 +116,9 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
         return
     rows, titles = [], topic_titles(model, _GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
-        told = _group(model, group)
-        title = f"{told['name']}: {' '.join(told['words'])}" if "name" in told else " ".join(told["words"])
-        rows.append((f"group {number}", f"{told['share']:.1%}", title))
+        facts = _group(model, group)
+        title = f"{facts['name']}: {' '.join(facts['words'])}" if "name" in facts else " ".join(facts["words"])
+        rows.append((f"group {number}", f"{facts['share']:.1%}", title))
         rows += [(f"  {topic}", f"{model.prevalence[topic]:.1%}", titles[topic]) for topic in group]
     table(("topic", "share", "words"), rows, wide="words")
 

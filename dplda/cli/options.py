@@ -63,25 +63,25 @@ _GROUP_OF = {
 }
 
 
-def _group_of(option: str) -> str:
-    """Return the group under which --help shows the parameter `option`."""
-    if option in READING_NAMES:
-        return _DATA
-    declared = OPTIONS[option].group if option in OPTIONS else ""
-    return declared or _GROUP_OF.get(option, _OTHER)
-
-
 class GroupedCommand(click.Command):
-    """A command whose --help shows its options in the groups of `_group_of`."""
+    """A command whose --help shows its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has options."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in _GROUPS}
         for parameter in self.get_params(ctx):
-            is_help = parameter is self.get_help_option(ctx)
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                groups[OUTPUT if is_help else _group_of(str(parameter.name))].append(record)
+            if record is None:
+                continue
+            name = str(parameter.name)
+            if parameter is self.get_help_option(ctx):
+                group = OUTPUT
+            elif name in READING_NAMES:
+                group = _DATA
+            else:
+                declared = OPTIONS[name].group if name in OPTIONS else ""
+                group = declared or _GROUP_OF.get(name, _OTHER)
+            groups[group].append(record)
         for name, rows in groups.items():
             if rows:
                 with formatter.section(name):
@@ -273,9 +273,11 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
     The words of a language are lemmas if `corpus` counts lemmas, and no stop word of `corpus` is among them. Raises
     `InputError` if the list is of another language.
     """
-    named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
-    if vocabulary is None or named is None:
-        return None if vocabulary is None else read_word_list(Path(vocabulary))
+    if vocabulary is None:
+        return None
+    named = re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
+    if named is None:
+        return read_word_list(Path(vocabulary))
     from dplda.text.wordlists import frequent_words, language_code
 
     language = language_code(named[1])
@@ -306,17 +308,14 @@ def find_prior(
         return None
     from dplda.model.topic_model import TEXT_FILE
     from dplda.runs.priors import public_prior
-    from dplda.runs.series import released_prior
+    from dplda.runs.series import load, released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
-        from dplda.runs.series import load
-
         if "." in name and not place.is_dir():  # the id of a run has none
             raise InputError(f"--prior: there is no file {name}.")
-        return released_prior(
-            load(name, ledger=None if ledger_path is None else open_ledger(ledger_path)), public=public
-        )
+        ledger = None if ledger_path is None else open_ledger(ledger_path)
+        return released_prior(load(name, ledger=ledger), public=public)
     if not public:
         raise click.UsageError(
             f"--prior {name} is a corpus, whose text is not protected. If it is public, say so with --public-prior."

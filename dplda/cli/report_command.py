@@ -163,7 +163,7 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """If `models` is one model of a series, the models of the series up to and including it, by batch.
+    """Load the models of a series, by batch, up to and including the only one of `models`.
 
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
@@ -182,7 +182,7 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
 
 
 def _with_model(run: str, ledger_path: Path | None) -> str:
-    """If `run` made tables, the run whose topics they are about; else `run`."""
+    """Return the run whose topics are tabulated if `run` made tables, else `run`."""
     ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
     if ledger is None:
         return run

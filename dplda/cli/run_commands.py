@@ -125,17 +125,17 @@ def _json(record: RunRecord) -> dict[str, Any]:
 
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
-    """Table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
+    """Make table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
     from dplda.budget.accountant import cost
 
-    def described(planned: PlannedEvent) -> tuple[str, str, str, str]:
+    def row_of(planned: PlannedEvent) -> tuple[str, str, str, str]:
         event = planned.event
         noise = "none" if event.noise_multiplier is None else f"multiplier {event.noise_multiplier:.4g}"
         return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise, planned.status
 
     total = record.cost.mu_squared
     rows: list[tuple[object, ...]] = []
-    for key, same in groupby(record.plan, key=described):
+    for key, same in groupby(record.plan, key=row_of):
         events = [planned.event for planned in same]
         counted = 0 < total < math.inf and events[0] in record.counted
         share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
@@ -227,8 +227,14 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
         else:
             _show(present)
         return
-    name, parameters = _run(run, ledger_path)
-    made_by = software_of(parameters)
+    if os.sep in run or os.path.isdir(run):
+        from dplda.model import load
+
+        facts = load(run).facts
+        name, made_by = facts.run or "without a name", software_of(facts.to_json())
+    else:
+        record = open_ledger(ledger_path).run(run)
+        name, made_by = record.id, software_of(record.parameters)
     same = None if made_by is None else made_by.get("code") == present["code"]
     different = [] if made_by is None else differences(made_by, present)
     if as_json:
@@ -242,17 +248,6 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
             table(("software", "of the run", "installed here"), different, wide="of the run")
         else:
             say("All libraries are the same, too.")
-
-
-def _run(run: str, ledger_path: Path | None) -> tuple[str, dict[str, Any]]:
-    """Return the name and the parameters of a run in the ledger or of a model folder."""
-    if os.sep in run or os.path.isdir(run):
-        from dplda.model import load
-
-        model = load(run)
-        return model.facts.run or "without a name", model.facts.to_json()
-    record = open_ledger(ledger_path).run(run)
-    return record.id, dict(record.parameters)
 
 
 def _show(present: dict[str, Any]) -> None:

@@ -148,7 +148,7 @@ def _ask_about_misfits(
 
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
-    """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
+    """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
     from dplda.runs.tabulation import misfits
     from dplda.text.records import group_value
 
@@ -210,20 +210,17 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
+    names = _topic_names(model, tables[0].n_topics)
     if out is not None:
-        _write(tables, out, _topic_names(model, tables[0].n_topics))
+        _write(tables, out, names)
     if as_json:
         print_json(tables.to_json())
         return
     statement = tables.privacy
     if statement.sound:
-        say(
-            f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.",
-            style="green",
-        )
+        say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
     else:
         say(statement.reason, style="bold red")
-    names = _topic_names(model, tables[0].n_topics)
     for one in tables:
         say("")
         _show_table(one, statement.unit, names)

@@ -230,7 +230,7 @@ def show_topics(
 
 
 def _share(topic: dict[str, Any]) -> str:
-    """A topic's share as text: its share by a table, with the interval, if there is a table, else its prevalence."""
+    """Format a topic's share: by a table, with its interval, if there is one, else its prevalence."""
     if "share" not in topic:
         return f"{topic['prevalence']:.1%}"
     value, low, high = (100 * topic["share"][end] for end in ("value", "low", "high"))
