@@ -241,24 +241,21 @@ class Game:
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
         """Return the log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
+        evidence = np.empty((2, runs))
         with one_core():
-            less, more = (self._evidence_on(index, runs, noise, progress) for index in range(2))
-        return less, more
-
-    def _evidence_on(self, index: int, runs: int, noise: Noise, progress: Progress) -> np.ndarray:
-        # Plans hold each event twice per run, because `Attacker.decompose` queries the gate of `less` twice.
-        sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
-        gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
-        attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
-        if self.public:
-            attacker.use_words(self.neighbours.words)
-        evidence = np.empty(runs)
-        for run in range(runs):
-            attacker.evidence = 0.0
-            self.play(attacker)
-            evidence[run] = attacker.evidence
-            progress.advance()
-        return evidence
+            for index in range(2):
+                # Plans hold each event twice per run, because `Attacker.decompose` queries the gate of `less` twice.
+                sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
+                gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
+                attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
+                if self.public:
+                    attacker.use_words(self.neighbours.words)
+                for run in range(runs):
+                    attacker.evidence = 0.0
+                    self.play(attacker)
+                    evidence[index, run] = attacker.evidence
+                    progress.advance()
+        return evidence[0], evidence[1]
 
     def curator(
         self,

@@ -197,7 +197,7 @@ def _attack(
     results = shadow_models.Results(options["results"], settings)
     models = options["shadow_models"]
     try:
-        said = shadow_models.train(systems, targets, models, options["seed"], results, progress)
+        likelihoods = shadow_models.train(systems, targets, models, options["seed"], results, progress)
     except KeyboardInterrupt as stop:
         kept = options["results"]
         stop.add_note(
@@ -210,7 +210,7 @@ def _attack(
     found = [
         outcome
         for system in systems
-        for outcome in outcomes(system.name, said[system.name], inside, targets.canaries, system.statement)
+        for outcome in outcomes(system.name, likelihoods[system.name], inside, targets.canaries, system.statement)
     ]
     facts = {"documents": targets.counts.shape[0] - targets.canaries, "words": len(known), "models": models}
     return settings | facts, found
