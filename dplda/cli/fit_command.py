@@ -156,7 +156,7 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 def _about_batch(model: TopicModel, ledger: Ledger) -> str:
     """Return a sentence if the run began a series, or fitted a batch that was fitted before; else empty.
 
-    It depends on which runs were asked for, and not on how they ended, which may depend on documents.
+    It depends on which runs were requested, and not on how they ended, which may depend on documents.
     """
     series, batch = model.facts.series, model.facts.batch
     if series is None:

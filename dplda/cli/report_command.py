@@ -73,13 +73,13 @@ def report(
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
-    if asked := {paper: file for paper, file in papers.items() if file is not None}:
+    if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or hide or output:
             raise click.UsageError(
-                f"--{next(iter(asked))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
+                f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
                 "--output."
             )
-        _write_papers(asked, runs[0], answers_path, wording.title, as_json, ledger_path)
+        _write_papers(wanted, runs[0], answers_path, wording.title, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
@@ -120,8 +120,8 @@ def _write_papers(
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
-        texts[file], asked = write_form(paper, model, together, answers, title)
-        missing |= {question.name: question for question in asked}
+        texts[file], unanswered = write_form(paper, model, together, answers, title)
+        missing |= {question.name: question for question in unanswered}
     for file, text in texts.items():
         write_file(file, text)
     if as_json:

@@ -95,14 +95,14 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
-    asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
+    requested, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.status_in_words
     if "by" in record.parameters:
         by = " and by ".join(filter(None, record.parameters["by"]))
         status += f", tables by {by}" if by else ", shares of all documents"
     elif record.parameters.get("kind"):
         status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
-    return record.id, record.dataset, asked, spent, delta, "yes" if record.sound else "NO", status
+    return record.id, record.dataset, requested, spent, delta, "yes" if record.sound else "NO", status
 
 
 def _spent(record: RunRecord) -> float:
@@ -241,7 +241,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
         listed = [{"name": name, "run": then, "installed": now} for name, then, now in different]
         print_json({"run": name, "software": made_by, "same_code": same, "differences": listed})
     elif made_by is None:
-        say(f"Run {name} does not say by which code it was made: it is of an earlier version.")
+        say(f"Run {name} does not record the code that made it: it is of an earlier version.")
     else:
         say(f"Run {name} was made by {describe(made_by)}: {'the' if same else 'NOT the'} code that is installed here.")
         if different:

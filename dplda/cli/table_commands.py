@@ -137,7 +137,7 @@ def _ask_about_misfits(
     sample = None
     if source.is_text and source.group_columns:
         if STANDARD_INPUT in corpus:
-            say("Standard input is read once: the columns of --by are not looked at before.", error=True)
+            say("Standard input is read once: the columns of --by cannot be inspected first.", error=True)
             return
         with suppress(InputError):  # the run says why they cannot be read
             sample = first_records(find_paths(list(corpus)), options)
@@ -157,8 +157,8 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
         columns = source.group_columns
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
     attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
-    looked = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
-    return [each for each in looked if each.shares]
+    found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
+    return [each for each in found if each.shares]
 
 
 @click.command()
