@@ -160,7 +160,7 @@ class Attacker:
         if seen.value is None or less.value is None or more.value is None:
             return seen
         away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
-        before = self.evidence
+        before = self.evidence  # so that only what this output adds is limited
         self._weigh(seen.value, less.value, more.value, seen.std, away)
         self.evidence = before + min(max(self.evidence - before, -_MOST), _MOST)
         return seen
@@ -172,6 +172,7 @@ class Attacker:
         """
         change, middle = np.asarray(more) - less, (np.asarray(more) + less) / 2
         change = change - away * (change * away).sum() / max(float(np.square(away).sum()), 1e-300)
+        # The logarithm of the ratio of two normal densities, with the means `more` and `less`.
         self.evidence += float((change * (seen - middle)).sum()) / std**2
 
 

@@ -101,6 +101,7 @@ def detect(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple
     together or not at all.
     """
     members, others = np.sort(scores[inside]), np.sort(scores[~inside])
+    # All others up to this position are spared, and at most the allowed share of them lies above it.
     spared = len(others) - 1 - (np.asarray(allowed) * len(others)).astype(np.int64)
     thresholds = others[np.maximum(spared, 0)]
     found, accused = (len(x) - np.searchsorted(x, thresholds, side="right") for x in (members, others))

@@ -214,6 +214,7 @@ class _Replayer(_Recorder):
         if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
             self.report(Check.NOISE, "values or noise are not integers")
 
+        # Squared GDP parameters of Gaussian noise add up, both those that are charged and those of the exact values.
         covered = math.fsum(1 / (event.noise_multiplier or 0.0) ** 2 for event in now.charged)
         loss = math.fsum(map(_loss, now.added, then.added)) + math.fsum(map(_shared_loss, now.selected, then.selected))
         if loss > covered * (1 + _ROUNDING):
@@ -363,7 +364,7 @@ def _delta(events: Sequence[Event], epsilon: float) -> float:
     """
     mu = math.sqrt(math.fsum(event.count / (event.noise_multiplier or 0.0) ** 2 for event in events))
     failure = math.fsum(event.count * event.delta for event in events)
-    first = epsilon / mu + mu / 2  # where the loss is epsilon
+    first = epsilon / mu + mu / 2  # where the loss is epsilon; below, the excess is negative and does not count
 
     def excess(x: float) -> float:
         return math.exp(-((x - mu) ** 2) / 2) - math.exp(epsilon - x**2 / 2)

@@ -88,7 +88,7 @@ def find_targets(
     counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     if counts.shape[0] < 2:
         raise InputError("fewer than two documents of CORPUS have a word to attack. Give more text, or other words.")
-    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))
+    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))  # a word of its own for each canary
     whole = sparse.csr_matrix(sparse.block_diag([counts, own], format="csr"))
     whole.sort_indices()
     return Targets(whole, (*chosen, *(f"<canary {number}>" for number in range(canaries))), canaries)
@@ -265,7 +265,7 @@ def train(
 
 def _train_one(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
     """Return the statistics of the targets under one shadow model; NaN, and the reason, if it released no topics."""
-    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
+    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))  # independent of the coins of `members`
     half = targets.counts[targets.members(seed, number)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyTopicsWarning)

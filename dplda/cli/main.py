@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Tracebacks are never shown, because they may contain private values. `arguments` default to those of the process.
     """
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr):  # whose encoding may lack characters of a topic's words
         with contextlib.suppress(AttributeError):  # a replaced stream may lack the method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
