@@ -108,13 +108,13 @@ _PERCENT = 100
 @quiet_option
 @ledger_option
 def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> int:
-    """Attack topics of public CORPUS: from which documents were they learned?
+    """Attack topics: do they reveal their documents?
 
-    Shadow models learn topics from random halves of CORPUS. The attacker compares the likelihood of a document under
-    the topics of one model with its likelihood under other models, some of which learned from the document. The offline
-    likelihood ratio uses only the models without the document, the online ratio uses both kinds. The share of members
-    that is found is shown beside the largest share that the guarantee allows. Choose public text that resembles your
-    private text.
+    Shadow models learn topics from random halves of CORPUS, which must be public. The attacker compares the likelihood
+    of a document under the topics of one model with its likelihood under other models, some of which learned from the
+    document. The offline likelihood ratio uses only the models without the document, the online ratio uses both kinds.
+    The share of members that is found is shown beside the largest share that the guarantee allows. Choose public text
+    that resembles your private text.
 
     Nothing is charged: the noise is simulated. Exits with status 5 if more is found than the guarantee allows.
     """

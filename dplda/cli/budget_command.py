@@ -22,7 +22,7 @@ def budget() -> None:
 @json_option
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show guarantee and spending of dataset NAME, or of every dataset."""
+    """Show guarantee and spending of dataset NAME, or of all."""
     ledger = open_ledger(ledger_path)
     records = [ledger.dataset(name)] if name else ledger.datasets()
     if as_json:
@@ -119,7 +119,7 @@ def _sentence(text: str) -> str:
 @json_option
 @ledger_option
 def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """List grants and runs of dataset NAME, or of every dataset, in order."""
+    """List grants and runs of dataset NAME, or of all, in order."""
     ledger = open_ledger(ledger_path)
     names = [name] if name else [record.name for record in ledger.datasets()]
     histories = {each: ledger.history(each) for each in names}

@@ -50,7 +50,7 @@ _OTHERWISE = "pass --yes to tabulate all the same, or name another column or lis
 _sampling_option = click.option(
     "--sampling",
     is_flag=True,
-    help="Widen the intervals, for statements about a larger population from which the documents are a sample.",
+    help="Widen the intervals, because the documents are a sample of a larger population.",
 )
 _out_option = click.option(
     "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
