@@ -11,6 +11,8 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.budget.accountant import cost
 
+pytestmark = pytest.mark.full  # a process for each step
+
 SCRIPT = Path(__file__).parent / "helpers" / "killed_runs.py"
 
 

@@ -534,8 +534,9 @@ class DatasetRecord:
             seen = "as its documents show (exact, not for publication)"
             known = f", {seen if most > self.batches_declared else 'as declared'}"
         return (
-            f"each document pays for {_batches(most)}, the dearest{known}. That none is in more rests on your word: "
-            "the ledger sees only what more than a few percent of the texts of a batch share with other batches"
+            f"each document pays for {_batches(most)}, those that spent most{known}. That none is in more rests on "
+            "your word: the ledger sees only what more than a few percent of the texts of a batch share with "
+            "other batches"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -311,7 +311,7 @@ def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str])
     known = f"As declared, a document may be in {most} batches of series {run.dataset!r}"
     if most > state.batches_declared(run.dataset):
         known = f"Documents are in {most} batches of series {run.dataset!r} (exact, not for publication)"
-    return f"{shared} {known}, so that the {most} dearest are charged together."
+    return f"{shared} {known}, so that the {most} that spent most are charged together."
 
 
 def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str) -> None:

@@ -67,7 +67,7 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     type=int,
     default=1,
     metavar="N",
-    help="Declare that a document is in up to N batches of a series; the N most expensive are then charged.",
+    help="Declare that a document is in up to N batches of a series; the N batches that spent most are then charged.",
 )
 @click.option("--unbounded", is_flag=True, help="Set no limit; for public or synthetic documents only.")
 @json_option

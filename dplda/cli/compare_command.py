@@ -143,21 +143,20 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
 
 
 def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
-    from dplda.runs import grid as public
-    from dplda.runs.grid import Grid
+    from dplda.runs.grid import Documents, Grid, Judge, planted
     from dplda.runs.series import UNNAMED
 
     seed = options["seed"] or 0
     n_topics = options["n_topics"]
     words: list[str] | None = None
-    judge: public.Judge | None = None
+    judge: Judge | None = None
     facts, source = {}, ""
     if path is None:
-        documents, n_words, planted, length = options["synthetic"]
-        corpus, judge = public.planted(documents, n_words, planted, length, options["alpha0"], seed)
+        documents, n_words, themes, length = options["synthetic"]
+        corpus, judge = planted(documents, n_words, themes, length, options["alpha0"], seed)
         words = list(corpus.public_vocabulary or ())
-        n_topics = planted if n_topics is None else n_topics
-        facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
+        n_topics = themes if n_topics is None else n_topics
+        facts = {"documents": documents, "words": n_words, "planted_topics": themes, "mean_length": length}
     else:
         if path == STANDARD_INPUT:
             raise click.UsageError("A comparison reads CORPUS again when it resumes: name a file, not standard input.")
@@ -167,7 +166,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
             words = list(corpus.public_vocabulary)
         if options["public"]:
             with following(quiet=quiet) as progress:
-                judge = public.Documents(corpus, progress, open_ledger(ledger_path).key)
+                judge = Documents(corpus, progress, open_ledger(ledger_path).key)
         else:
             columns = {name: options[name] for name in READING_NAMES if name in options}
             source = json.dumps([os.path.realpath(path), columns], sort_keys=True, default=str)

@@ -174,8 +174,7 @@ class FitOptions:
     )
     split: Mapping[str, float] | None = _option(
         None,
-        "Share of the budget for each edge (place where noise is added) of config1 to config4 or tensor-power; "
-        "shares sum to 1.",
+        "Share of the budget for each edge (place where noise is added) of a placement with edges; shares sum to 1.",
         EXPERT,
         python="Maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its "
         "share of the budget. None: the default of the placement.",

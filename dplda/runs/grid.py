@@ -30,8 +30,7 @@ from dplda.budget.events import EXACT, Event, Stage
 from dplda.budget.schema import canonical
 from dplda.budget.sketches import Fingerprint
 from dplda.learning.coherence import CompletedHalves, c_v
-from dplda.learning.placements import published as error_bounds
-from dplda.learning.placements import registry
+from dplda.learning.placements import published, registry
 from dplda.learning.placements.published import Quantities
 from dplda.learning.placements.registry import CALIBRATIONS, NO_NOISE, PLACEMENTS, PUBLISHED
 from dplda.learning.settings import FitSettings
@@ -173,19 +172,19 @@ class Truth:
         return self._documents.identity(key)
 
     def measure(self, model: TopicModel) -> _Measured:
-        """Return the mean matched l1 error, and the bound of `error_bounds` if it applies to this run."""
+        """Return the mean matched l1 error, and the bound of `published` if it applies to this run."""
         topics = on_words(model.topics, model.vocabulary, self._words)
         return {"error": float(matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:
-        """`error_bounds.bound` on a topic's error; it holds for published noise and the true number of topics."""
+        """`published.bound` on a topic's error; it holds for published noise and the true number of topics."""
         run = model.facts
         if run.calibration != PUBLISHED or len(model.topics) != len(self._topics):
             return None
         assert run.placement is not None
         assert run.epsilon is not None
         assert run.delta is not None
-        bound = error_bounds.bound(run.placement, self._quantities, run.epsilon, run.delta, run.split)
+        bound = published.bound(run.placement, self._quantities, run.epsilon, run.delta, run.split)
         return bound if math.isfinite(bound) else None
 
 
@@ -200,7 +199,7 @@ def planted(
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    quantities = error_bounds.planted_quantities(n_documents, n_words, n_topics, alpha0, seed=seed)
+    quantities = published.planted_quantities(n_documents, n_words, n_topics, alpha0, seed=seed)
     return corpus, Truth(corpus, topics, words, quantities)
 
 

@@ -50,6 +50,7 @@ def test_every_rule_is_broken_by_a_ledger():
     assert set().union(*BROKEN.values()) == NAMES
 
 
+@pytest.mark.full
 def test_dplda_keeps_every_rule(monkeypatch):
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
     assert broken(own.factory, NAMES - PROCESSES) == {}

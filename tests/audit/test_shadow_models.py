@@ -183,6 +183,7 @@ def test_a_seed_gives_the_same_topics_and_words_that_are_left_out_none():
     assert first.sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.full
 def test_the_attack_finds_canaries_where_nothing_is_protected_and_no_more_than_is_allowed_elsewhere(planted):
     pytest.importorskip("tomotopy")
     systems = [ordinary_system(3)] + [

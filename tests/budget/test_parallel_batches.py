@@ -99,7 +99,9 @@ def test_documents_that_are_in_several_batches_pay_for_as_many(ledger):
     assert record.counted.mu_squared == pytest.approx(0.4 * WHOLE)  # that of a document in a new batch and the dearest
     assert record.shared_batches == ("week-3", "week-4")
     assert record.linked == ("s",)
-    assert any("pays for 2 batches, the dearest, as its documents show" in remark for remark in record.remarks)
+    assert any(
+        "pays for 2 batches, those that spent most, as its documents show" in remark for remark in record.remarks
+    )
     assert "the 2 batches that spent most" in record.in_short
     assert reserve(ledger, "s", batch="week-5", events=[gaussian(mu_squared=0.59 * WHOLE)])
     with pytest.raises(BudgetRefused, match="cannot pay"):
@@ -134,7 +136,7 @@ def test_declared_batches_are_charged_and_the_largest_declaration_holds(ledger):
     ledger.grant("s")
     record = ledger.dataset("s")
     assert (record.batches_per_document, record.batches_declared) == (2, 2)
-    assert any("pays for 2 batches, the dearest, as declared" in remark for remark in record.remarks)
+    assert any("pays for 2 batches, those that spent most, as declared" in remark for remark in record.remarks)
     for wrong in (0, 1.5, "2"):
         with pytest.raises(InputError, match=r"^batches_per_document "):
             ledger.grant("s", batches_per_document=wrong)

@@ -141,7 +141,7 @@ def test_declared_batches_are_charged(dplda, weeks: list[Path]) -> None:
     assert dplda("fit", weeks[0], *FIT, "--series", "support", "--topics", 3).status == 0
     assert dplda("fit", weeks[0], *FIT, "--series", "support", "--batch", "copy").status == 0
     shown = dplda("budget", "show", "support").out
-    assert "each document pays for 2 batches, the dearest, as declared" in shown
+    assert "each document pays for 2 batches, those that spent most, as declared" in shown
     assert "a document is in up to 2 batches" in dplda("budget", "history", "support").out
     assert dplda("budget", "grant", "x", "--unbounded", "--batches-per-document", 2).status == 2
     for paper in ("checklist", "assessment"):

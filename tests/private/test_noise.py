@@ -173,7 +173,7 @@ def test_simulated_noise_has_the_asked_scale_and_threshold():
     assert sorted(kept) == [2, 3]
 
 
-@given(st.lists(st.floats(0.5, 500.0), min_size=1, max_size=12))
+@given(st.lists(st.floats(0.5, 500.0), min_size=1, max_size=6))
 def test_a_joint_release_is_worth_what_its_events_are_worth_by_dp_accounting(multipliers):
     joint = joint_multiplier(multipliers)
     accountant = pld.PLDAccountant().compose(dp_event.GaussianDpEvent(joint))

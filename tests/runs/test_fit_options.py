@@ -13,6 +13,7 @@ from dplda.base.config import ExecutionSettings, PrivacySettings
 from dplda.base.errors import InputError
 from dplda.cli.fit_command import fit as command
 from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
+from dplda.model.run_facts import RunFacts
 from dplda.runs.fit_options import COMMAND, OF_MATRIX, OPTIONS, FitOptions
 
 DEFAULT_OF = {name: option.default for name, option in OPTIONS.items()}
@@ -53,6 +54,13 @@ def test_every_setting_of_a_fit_is_an_option() -> None:
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
     assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
+
+
+def test_every_setting_that_decides_what_is_learned_is_a_fact_of_the_run() -> None:
+    groups = (PrivacySettings, VocabularySettings, ModelSettings)
+    settings = {each.name for group in groups for each in fields(group)} - {"words"}
+    forgotten = settings - {each.name for each in fields(RunFacts)}
+    assert not forgotten, f"no run can be planned until RunFacts in dplda/model/run_facts.py has a field {forgotten}"
 
 
 @pytest.mark.parametrize("name", OPTIONS)
