@@ -36,6 +36,13 @@ _CLIP = 1e-3  # clipping norm of sums, far below the canary's norm
 _COPIES = 300
 _W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # a row per word; words 1 and 2 cancel
 
+FEW_DOCUMENTS = "default, few documents"  # the default placement where it learns from pairs of words
+PLACEMENT_RUNS = *registry.PRIVATE, FEW_DOCUMENTS
+_N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
+_HUGE = 10**9  # count of each word of a document that is longer than any book
+_PLANTED_WORDS = tuple(f"w{i}" for i in range(_N_WORDS))
+_REPEATS = 50  # count of the canary's word: its norm is then among the largest in every statistic
+
 
 def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
     """Yield a game of each query of the curator, at the epsilon, delta and adjacency of `settings`."""
@@ -132,14 +139,6 @@ def _clip(settings: PrivacySettings) -> Game:
         attacker.evidence = 1.0 if attacker.clip(_SUM, statistic, quantile) == CLIP_GRID[0] else -1.0
 
     return _alone("clip", clip_of(_SUM), settings, neighbours, play)
-
-
-FEW_DOCUMENTS = "default, few documents"  # the default placement where it learns from pairs of words
-PLACEMENT_RUNS = *registry.PRIVATE, FEW_DOCUMENTS
-_N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
-_HUGE = 10**9  # count of each word of a document that is longer than any book
-_PLANTED_WORDS = tuple(f"w{i}" for i in range(_N_WORDS))
-_REPEATS = 50  # count of the canary's word: its norm is then among the largest in every statistic
 
 
 def placement_game(placement: str, settings: PrivacySettings) -> Game:

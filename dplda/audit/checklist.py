@@ -58,10 +58,10 @@ def _met(why: str) -> Callable[[Facts], tuple[State, str]]:
 
 def _epsilon(facts: Facts) -> tuple[State, str]:
     quoted = facts.quoted
-    told = f"Epsilon to quote: {number(quoted.epsilon)} ({quoted.covers})."
+    text = f"Epsilon to quote: {number(quoted.epsilon)} ({quoted.covers})."
     if quoted.epsilon <= _STRONG:
-        return State.MET, f"{told} The guideline calls up to 1 strong in most cases."
-    return State.OPEN, f"{told} It is above 1, where the guideline wants reasons."
+        return State.MET, f"{text} The guideline calls up to 1 strong in most cases."
+    return State.OPEN, f"{text} It is above 1, where the guideline wants reasons."
 
 
 def _delta(facts: Facts) -> tuple[State, str]:
@@ -69,15 +69,15 @@ def _delta(facts: Facts) -> tuple[State, str]:
     if not units or units < 1:
         return State.OPEN, f"Delta is {delta:g}; the number of {facts.unit.many} is not known here."
     bound = 1 / units**2
-    told = f"Delta is {delta:g}; 1/n^2 is {number(bound)} for the released n of {units:,} {facts.unit.many}."
+    text = f"Delta is {delta:g}; 1/n^2 is {number(bound)} for the released n of {units:,} {facts.unit.many}."
     if delta <= bound:
-        return State.MET, told
+        return State.MET, text
     if failures <= bound and delta <= _SUSPICIOUS:
         return State.PARTLY, (
-            f"{told} Delta is larger, but comes from converting Gaussian noise, which does not fail outright; only "
+            f"{text} Delta is larger, but comes from converting Gaussian noise, which does not fail outright; only "
             f"failure probabilities of {number(failures)} in all could, and they are below 1/n^2."
         )
-    return State.NOT_MET, f"{told} Delta is larger."
+    return State.NOT_MET, f"{text} Delta is larger."
 
 
 def _unit(facts: Facts) -> tuple[State, str]:
@@ -161,7 +161,7 @@ POINTS = (
         "Guarantees are compared at the same unit, delta and variant only.",
         facts=("against",),
         shown="report: What auditors ask; docs/choosing-epsilon.md",
-        judge=_met("Unit, neighbours, epsilon, delta and rho are told together."),
+        judge=_met("Unit, neighbours, epsilon, delta and rho are stated together."),
     ),
     Point(
         2,

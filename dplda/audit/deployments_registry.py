@@ -32,7 +32,11 @@ def registry_entry(facts: Facts, answers: Answers, title: str = "") -> str:
     missing = answers.missing(ASKED)
     status = "Draft" if missing else "Pending"
     deployment = _deployment(facts, answers, without_markup(shown(title) or f"Topics of {facts.dataset}"))
-    entry = {"url_slug": _slug(deployment["basic"]), "status": status, "tier": 3, "deployment": deployment}
+    basic = deployment["basic"]
+    parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
+    # as update_slug.py of the registry computes it
+    slug = "-".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
+    entry = {"url_slug": slug, "status": status, "tier": 3, "deployment": deployment}
     head = _HEAD.format(run=facts.run)
     if missing:
         head += _OPEN + "\n".join(question.line for question in missing)
@@ -134,12 +138,6 @@ def _paragraphs(*texts: str) -> str:
 
 def _list(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def _slug(basic: dict[str, Any]) -> str:
-    """Compute the entry's identifier in the registry as the registry's script update_slug.py does."""
-    parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
-    return "-".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 
 
 def _yaml(entry: dict[str, Any]) -> str:

@@ -160,7 +160,7 @@ class Attacker:
         if seen.value is None or less.value is None or more.value is None:
             return seen
         away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
-        before = self.evidence
+        before = self.evidence  # so that only what this output adds is limited
         self._weigh(seen.value, less.value, more.value, seen.std, away)
         self.evidence = before + min(max(self.evidence - before, -_MOST), _MOST)
         return seen
@@ -172,6 +172,7 @@ class Attacker:
         """
         change, middle = np.asarray(more) - less, (np.asarray(more) + less) / 2
         change = change - away * (change * away).sum() / max(float(np.square(away).sum()), 1e-300)
+        # The logarithm of the ratio of two normal densities, with the means `more` and `less`.
         self.evidence += float((change * (seen - middle)).sum()) / std**2
 
 
@@ -241,24 +242,21 @@ class Game:
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
         """Return the log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
+        evidence = np.empty((2, runs))
         with one_core():
-            less, more = (self._evidence_on(index, runs, noise, progress) for index in range(2))
-        return less, more
-
-    def _evidence_on(self, index: int, runs: int, noise: Noise, progress: Progress) -> np.ndarray:
-        # Plans hold each event twice per run, because `Attacker.decompose` queries the gate of `less` twice.
-        sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
-        gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
-        attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
-        if self.public:
-            attacker.use_words(self.neighbours.words)
-        evidence = np.empty(runs)
-        for run in range(runs):
-            attacker.evidence = 0.0
-            self.play(attacker)
-            evidence[run] = attacker.evidence
-            progress.advance()
-        return evidence
+            for index in range(2):
+                # Plans hold each event twice per run, because `Attacker.decompose` queries the gate of `less` twice.
+                sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
+                gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
+                attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
+                if self.public:
+                    attacker.use_words(self.neighbours.words)
+                for run in range(runs):
+                    attacker.evidence = 0.0
+                    self.play(attacker)
+                    evidence[index, run] = attacker.evidence
+                    progress.advance()
+        return evidence[0], evidence[1]
 
     def curator(
         self,

@@ -61,18 +61,18 @@ def log_likelihoods(counts: sparse.csr_matrix, topics: np.ndarray) -> np.ndarray
     return answer
 
 
-def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
+def scores(likelihoods: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
     """Return offline and online scores of each model and target, larger for members; arrays are (models, targets).
 
-    `said` is the statistic, and `inside` says which targets each model was trained on. The score of a model uses the
-    other models as shadow models. One normal distribution is fitted to the statistics of a target under the shadow
-    models trained without it, and a second one to the statistics under the shadow models trained with it. The offline
-    score is the number of standard deviations above the mean of the first; the online score is the logarithm of the
-    ratio of the two densities. If the statistic is missing (NaN), or fewer than two shadow models have it, the attacker
-    does not accuse: the score is minus infinity.
+    `likelihoods` are the test statistics, and `inside` says which targets each model was trained on. The score of a
+    model uses the other models as shadow models. One normal distribution is fitted to the statistics of a target under
+    the shadow models trained without it, and a second one to the statistics under the shadow models trained with it.
+    The offline score is the number of standard deviations above the mean of the first; the online score is the
+    logarithm of the ratio of the two densities. If the statistic is missing (NaN), or fewer than two shadow models have
+    it, the attacker does not accuse: the score is minus infinity.
     """
-    usable = np.isfinite(said)
-    centred = np.where(usable, said - np.nanmean(said, axis=0, where=usable), 0.0)
+    usable = np.isfinite(likelihoods)
+    centred = np.where(usable, likelihoods - np.nanmean(likelihoods, axis=0, where=usable), 0.0)
     members, others = _of_other_models(centred, inside & usable), _of_other_models(centred, ~inside & usable)
     return {
         OFFLINE: _known(usable, (centred - others[0]) / others[1]),
@@ -80,9 +80,9 @@ def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _of_other_models(said: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of `said` over the `chosen` other models; NaN if too few are left."""
-    kept = said * chosen
+def _of_other_models(likelihoods: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of `likelihoods` over the `chosen` other models; NaN if too few are left."""
+    kept = likelihoods * chosen
     count = chosen.sum(axis=0) - chosen.astype(np.float64)
     count[count < _LEAST_MODELS] = np.nan
     mean = (kept.sum(axis=0) - kept) / count
@@ -101,6 +101,7 @@ def detect(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple
     together or not at all.
     """
     members, others = np.sort(scores[inside]), np.sort(scores[~inside])
+    # All others up to this position are spared, and at most the allowed share of them lies above it.
     spared = len(others) - 1 - (np.asarray(allowed) * len(others)).astype(np.int64)
     thresholds = others[np.maximum(spared, 0)]
     found, accused = (len(x) - np.searchsorted(x, thresholds, side="right") for x in (members, others))
@@ -138,10 +139,6 @@ class Detection:
     def limit(self) -> float | None:
         """The smaller of the two limits."""
         return None if self.gaussian is None or self.definition is None else min(self.gaussian, self.definition)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON."""
-        return asdict(self)
 
 
 def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
@@ -195,17 +192,17 @@ class Outcome:
     def to_json(self) -> list[dict[str, Any]]:
         """Return plain JSON, a record for each rate of false alarms."""
         common = {"system": self.system, "targets": self.targets, "ratio": self.ratio}
-        return [common | one.to_json() for one in self.detections]
+        return [common | asdict(one) for one in self.detections]
 
 
 def outcomes(
-    system: str, said: np.ndarray, inside: np.ndarray, canaries: int, statement: PrivacyStatement | None
+    system: str, likelihoods: np.ndarray, inside: np.ndarray, canaries: int, statement: PrivacyStatement | None
 ) -> list[Outcome]:
     """Return outcomes of both scores, for documents and the last `canaries` targets; arrays are (models, targets)."""
-    first = said.shape[1] - canaries
+    first = likelihoods.shape[1] - canaries
     kinds = {DOCUMENTS: slice(first)} | ({CANARIES: slice(first, None)} if canaries else {})
     found = []
-    for ratio, score in scores(said, inside).items():
+    for ratio, score in scores(likelihoods, inside).items():
         for kind, part in kinds.items():
             chosen, members = score[:, part], inside[:, part]
             detections = tuple(detection(chosen, members, allowed, statement) for allowed in _FALSE_ALARMS)

@@ -156,8 +156,8 @@ class _Replayer(_Recorder):
     def _then(self) -> _Query:
         return self._recorded[len(self.queries) - 1]
 
-    def found(self, check: Check, detail: str) -> None:
-        """Note a violation in this query."""
+    def report(self, check: Check, detail: str) -> None:
+        """Add a violation in this query."""
         self.violations.append(Violation(check, self._now.name, detail))
 
     def ask(self, name: str, answer: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -169,10 +169,10 @@ class _Replayer(_Recorder):
             raise _Diverged(f"one run asks for {expected.name}, the other for {name}")
         mine = super().ask(name, answer, *arguments, **named)
         if not _same((arguments, named), expected.arguments):
-            self.found(Check.FLOW, "the arguments differ")
+            self.report(Check.FLOW, "the arguments differ")
         self.compare()
         if not _same(mine, expected.answer):
-            self.found(Check.OUTPUT, "the answers differ, although all noisy values are the same")
+            self.report(Check.OUTPUT, "the answers differ, although all noisy values are the same")
         return expected.answer
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
@@ -202,29 +202,30 @@ class _Replayer(_Recorder):
         """Compare this query with the recorded one."""
         now, then = self._now, self._then
         if now.charged != then.charged:
-            self.found(Check.CHARGE, "the charges differ")
+            self.report(Check.CHARGE, "the charges differ")
         if (now.added or now.selected) and not now.charged:
-            self.found(Check.CHARGE, "nothing is charged")
+            self.report(Check.CHARGE, "nothing is charged")
 
         amounts = [(query.drawn, [(one.scale, one.threshold) for one in query.selected]) for query in (now, then)]
         if not _same(*amounts):
-            self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
+            self.report(Check.NOISE, "the scales of the noise, or a threshold, differ")
         if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
-            self.found(Check.NOISE, "more numbers are released than random numbers drawn")
+            self.report(Check.NOISE, "more numbers are released than random numbers drawn")
         if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
-            self.found(Check.NOISE, "values or noise are not integers")
+            self.report(Check.NOISE, "values or noise are not integers")
 
+        # Squared GDP parameters of Gaussian noise add up, both those that are charged and those of the exact values.
         covered = math.fsum(1 / (event.noise_multiplier or 0.0) ** 2 for event in now.charged)
         loss = math.fsum(map(_loss, now.added, then.added)) + math.fsum(map(_shared_loss, now.selected, then.selected))
         if loss > covered * (1 + _ROUNDING):
             excess = math.sqrt(loss / covered) if covered else math.inf
-            self.found(Check.LOSS, f"{excess:.3g} times the charged GDP parameter")
+            self.report(Check.LOSS, f"{excess:.3g} times the charged GDP parameter")
         self.share = max(self.share, math.sqrt(loss / covered) if covered else 0.0)
 
         failing = min(math.fsum(map(_leak, now.selected, then.selected)), 1.0)
         allowed = math.fsum(event.delta for event in now.charged)
         if failing > allowed * (1 + _ROUNDING):
-            self.found(
+            self.report(
                 Check.SELECTION,
                 f"keys of one corpus alone are released with probability {failing:.2g}, not {allowed:.2g}",
             )
@@ -253,7 +254,12 @@ def _same(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if isinstance(one, float | np.ndarray | np.number) or isinstance(other, np.ndarray):
-        return np.shape(one) == np.shape(other) and _same_numbers(np.asarray(one), np.asarray(other))
+        one, other = np.asarray(one), np.asarray(other)
+        if one.shape != other.shape:
+            return False
+        if not all(np.isdtype(array.dtype, ("integral", "real floating")) for array in (one, other)):
+            return bool((one == other).all())
+        return np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.abs(other).max(initial=0.0)), equal_nan=True)
     if is_dataclass(one) and type(one) is type(other):
         return all(_same(getattr(one, item.name), getattr(other, item.name)) for item in fields(one))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -261,12 +267,6 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     return type(one) is type(other) and bool(one == other)
-
-
-def _same_numbers(one: np.ndarray, other: np.ndarray) -> bool:
-    if not all(np.isdtype(array.dtype, ("integral", "real floating")) for array in (one, other)):
-        return bool((one == other).all())
-    return np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.abs(other).max(initial=0.0)), equal_nan=True)
 
 
 class _RecordedCurator(Curator):
@@ -312,17 +312,17 @@ def replay(game: Game, seed: int = 0) -> Replay:
         try:
             again = _play(game, 1, replayer)
         except _Diverged as diverged:
-            replayer.found(Check.FLOW, str(diverged))
+            replayer.report(Check.FLOW, str(diverged))
         else:
             if isinstance(released, Exception) and not isinstance(released, UnsupportedByData):
-                replayer.found(Check.FLOW, f"the run fails with {type(released).__name__}: {released}")
+                replayer.report(Check.FLOW, f"the run fails with {type(released).__name__}: {released}")
             elif isinstance(again, Exception) or isinstance(released, Exception):
                 if (type(released), str(released)) != (type(again), str(again)):
-                    replayer.found(Check.FLOW, "only one of the runs fails")
+                    replayer.report(Check.FLOW, "only one of the runs fails")
             elif len(replayer.queries) != len(recorder.queries):
-                replayer.found(Check.FLOW, "only one of the runs goes on")
+                replayer.report(Check.FLOW, "only one of the runs goes on")
             elif not _same(released, again):
-                replayer.found(Check.OUTPUT, "the results differ, although all answers are the same")
+                replayer.report(Check.OUTPUT, "the results differ, although all answers are the same")
     plan = _plan_violations(game, [event for query in recorder.queries for event in query.charged])
     return Replay(game.name, len(recorder.queries) - 1, replayer.share, (*replayer.violations, *plan))
 
@@ -364,7 +364,7 @@ def _delta(events: Sequence[Event], epsilon: float) -> float:
     """
     mu = math.sqrt(math.fsum(event.count / (event.noise_multiplier or 0.0) ** 2 for event in events))
     failure = math.fsum(event.count * event.delta for event in events)
-    first = epsilon / mu + mu / 2  # where the loss is epsilon
+    first = epsilon / mu + mu / 2  # where the loss is epsilon; below, the excess is negative and does not count
 
     def excess(x: float) -> float:
         return math.exp(-((x - mu) ** 2) / 2) - math.exp(epsilon - x**2 / 2)

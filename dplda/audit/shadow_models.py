@@ -88,7 +88,7 @@ def find_targets(
     counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     if counts.shape[0] < 2:
         raise InputError("fewer than two documents of CORPUS have a word to attack. Give more text, or other words.")
-    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))
+    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))  # a word of its own for each canary
     whole = sparse.csr_matrix(sparse.block_diag([counts, own], format="csr"))
     whole.sort_indices()
     return Targets(whole, (*chosen, *(f"<canary {number}>" for number in range(canaries))), canaries)
@@ -186,20 +186,20 @@ class Results:
         if not path.exists():
             return None
         try:
-            said: np.ndarray = np.load(path, allow_pickle=False)
+            likelihoods: np.ndarray = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
-            said = np.empty(0)
-        if said.shape != (targets,):
+            likelihoods = np.empty(0)
+        if likelihoods.shape != (targets,):
             raise InputError(f"{path} is damaged. Remove it, and give the same command again.")
-        return said
+        return likelihoods
 
-    def keep(self, system: str, number: int, said: np.ndarray) -> None:
+    def keep(self, system: str, number: int, likelihoods: np.ndarray) -> None:
         """Save the statistics under model `number` of `system`, atomically."""
         if self._folder is None:
-            self._kept[system, number] = said
+            self._kept[system, number] = likelihoods
             return
         path, written = self._path(system, number), BytesIO()
-        np.save(written, said)
+        np.save(written, likelihoods)
         try:
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, written.getvalue())
@@ -247,13 +247,13 @@ def train(
     for number in range(models):
         for system in systems:
             if results.get(system.name, number, n_targets) is None:
-                said, reasons[system.name] = _train_one(system, targets, seed, number)
-                results.keep(system.name, number, said)
+                likelihoods, reasons[system.name] = _train_one(system, targets, seed, number)
+                results.keep(system.name, number, likelihoods)
             progress.advance()
     answer = {}
     for system in systems:
         kept = [results.get(system.name, number, n_targets) for number in range(models)]
-        answer[system.name] = np.array([said for said in kept if said is not None])
+        answer[system.name] = np.array([likelihoods for likelihoods in kept if likelihoods is not None])
         if not np.isfinite(answer[system.name]).any():
             reason = reasons.get(system.name) or "see an earlier call"
             raise InputError(
@@ -265,7 +265,7 @@ def train(
 
 def _train_one(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
     """Return the statistics of the targets under one shadow model; NaN, and the reason, if it released no topics."""
-    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
+    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))  # independent of the coins of `members`
     half = targets.counts[targets.members(seed, number)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyTopicsWarning)

@@ -32,9 +32,7 @@ from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.membership import Outcome
-    from dplda.audit.shadow_models import System, Targets
     from dplda.base.progress import Progress
-    from dplda.model.prior_topics import PriorTopics
 
 _EXCEEDED = 5  # exit status
 _MODELS = Range(low=8, high=1e6, unit="shadow models of each system", integer=True)
@@ -56,7 +54,7 @@ _PERCENT = 100
     multiple=True,
     metavar="NAME",
     default=(DEFAULTS.model.placement,),
-    help="Attack this placement; may be repeated; none adds no noise.",
+    help="Attack this placement; may be repeated. `none` adds no noise.",
 )
 @click.option(
     "--epsilon",
@@ -67,7 +65,7 @@ _PERCENT = 100
     default=(8.0, 1.0),
     help="Attack each placement with this privacy budget (nats); may be repeated.",
 )
-@click.option("--ordinary", is_flag=True, help="Also attack ordinary LDA, without privacy, by tomotopy.")
+@click.option("--ordinary", is_flag=True, help="Also attack ordinary LDA (tomotopy), without privacy.")
 @click.option(
     "--topics", "-k", "n_topics", type=int, metavar="K", default=DEFAULTS.model.topics, help="Number of topics."
 )
@@ -97,7 +95,7 @@ _PERCENT = 100
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Keep each finished shadow model in this folder, and go on from those in it.",
+    help="Save each finished shadow model in this folder, and continue from those saved in it.",
 )
 @click.option(
     "--draw",
@@ -110,12 +108,13 @@ _PERCENT = 100
 @quiet_option
 @ledger_option
 def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> int:
-    """Try to find the documents of public CORPUS from which topics were learned, as an attacker would.
+    """Attack topics: do they reveal their documents?
 
-    Shadow models learn topics from random halves of CORPUS. The attacker asks how likely a document is under the topics
-    of one model, and compares this with other models, some of which learned from the document. The offline likelihood
-    ratio uses only the models without the document, the online ratio uses both kinds. What is found is shown beside the
-    most that any attack may find. Use public text like your private text.
+    Shadow models learn topics from random halves of CORPUS, which must be public. The attacker compares the likelihood
+    of a document under the topics of one model with its likelihood under other models, some of which learned from the
+    document. The offline likelihood ratio uses only the models without the document, the online ratio uses both kinds.
+    The share of members that is found is shown beside the largest share that the guarantee allows. Choose public text
+    that resembles your private text.
 
     Nothing is charged: the noise is simulated. Exits with status 5 if more is found than the guarantee allows.
     """
@@ -190,13 +189,15 @@ def _attack(
     prior = find_prior(options, source, known, ledger_path, progress)
     if prior is not None and prior.places & source.places:
         raise InputError("the prior must not be learned from files of CORPUS. Give other public text as the prior.")
-    systems = _systems(targets, options, prior)
     chosen = {"topics": options["n_topics"], **{name: options[name] for name in _FIT}}
+    systems = [shadow_models.ordinary_system(options["n_topics"])] if options["ordinary"] else []
+    for placement, epsilon in _cells(options):
+        systems.append(shadow_models.dplda_system(targets, placement=placement, epsilon=epsilon, prior=prior, **chosen))
     settings = shadow_models.settings_of(targets, options["seed"], prior, **chosen)
     results = shadow_models.Results(options["results"], settings)
     models = options["shadow_models"]
     try:
-        said = shadow_models.train(systems, targets, models, options["seed"], results, progress)
+        likelihoods = shadow_models.train(systems, targets, models, options["seed"], results, progress)
     except KeyboardInterrupt as stop:
         kept = options["results"]
         stop.add_note(
@@ -209,23 +210,10 @@ def _attack(
     found = [
         outcome
         for system in systems
-        for outcome in outcomes(system.name, said[system.name], inside, targets.canaries, system.statement)
+        for outcome in outcomes(system.name, likelihoods[system.name], inside, targets.canaries, system.statement)
     ]
     facts = {"documents": targets.counts.shape[0] - targets.canaries, "words": len(known), "models": models}
     return settings | facts, found
-
-
-def _systems(targets: Targets, options: Mapping[str, Any], prior: PriorTopics | None) -> list[System]:
-    from dplda.audit.shadow_models import dplda_system, ordinary_system
-
-    topics, chosen = options["n_topics"], {name: options[name] for name in _FIT} | {"prior": prior}
-    return [
-        *([ordinary_system(topics)] if options["ordinary"] else []),
-        *(
-            dplda_system(targets, topics=topics, placement=placement, epsilon=epsilon, **chosen)
-            for placement, epsilon in _cells(options)
-        ),
-    ]
 
 
 def _show(facts: Mapping[str, Any], found: Sequence[Outcome]) -> None:

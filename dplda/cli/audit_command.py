@@ -69,9 +69,9 @@ def audit(
 ) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs better than the claimed epsilon allows.
 
-    Then record each run on one of the corpora and replay it on the other with the same noisy values. The two runs must
-    agree in everything else (queries, amounts of noise, charges, outputs), and their exact values may differ by no more
-    than the charges cover. Anything else is a violation.
+    The audit also records each run on one of the corpora, and replays it on the other with the same noisy values. The
+    two runs must agree in everything else (queries, amounts of noise, charges, outputs), and their exact values may
+    differ by no more than the charges cover. Anything else is a violation.
 
     The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, no budget is spent and no
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim or finds
@@ -113,21 +113,14 @@ def audit(
             | {"violated": bool(violated), "replays": [one.to_json() for one in replays]}
         )
     else:
-        columns = (
-            "audited",
-            "runs",
-            "claimed epsilon",
-            "shown by definition",
-            "if Gaussian",
-            "of the claim",
-            "refuted",
-        )
+        bounds = ("shown by definition", "if Gaussian", "of the claim")
+        columns = ("audited", "runs", "claimed epsilon", *bounds, "refuted")
         table(columns, [_row(finding) for finding in findings])
         say(
             f"Shown: lower bounds on epsilon at delta {settings.delta:g}, which hold together with confidence "
             f"{confidence:.0%}. Bounds below the claim prove nothing; one above it refutes it."
         )
-        _tell_replays(replays)
+        _show_replays(replays)
     if refuted:
         say(f"dplda: refuted: {', '.join(refuted)}. More was shown than is claimed.", error=True, style="bold red")
     if violated:
@@ -148,7 +141,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _tell_replays(replays: list[Replay]) -> None:
+def _show_replays(replays: list[Replay]) -> None:
     rows = [(one.name, str(one.queries), f"{one.share:.1%}", str(len(one.violations) or "none")) for one in replays]
     table(("replayed", "queries", "of the charge", "violations"), rows)
     for one in replays:

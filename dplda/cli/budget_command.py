@@ -22,7 +22,7 @@ def budget() -> None:
 @json_option
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the guarantee of dataset NAME, or of every dataset, and what it has spent so far."""
+    """Show guarantee and spending of dataset NAME, or of all."""
     ledger = open_ledger(ledger_path)
     records = [ledger.dataset(name)] if name else ledger.datasets()
     if as_json:
@@ -82,10 +82,11 @@ def grant(
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Let dataset NAME spend --epsilon at --delta in total; replaces its earlier grant.
+    """Set the total budget of dataset NAME: --epsilon at --delta.
 
-    Set the grant before the first run. Once an output has been released, raising the grant keeps the guarantee valid
-    only if the new total was listed with the option --then before the first release.
+    All runs on the dataset share it, and a new grant replaces the earlier one. Set it before the first run: once
+    something has been released, a larger grant keeps the guarantee valid only if its epsilon was listed with --then
+    before the first release.
     """
     numbers = (epsilon is not None, delta is not None)
     if unbounded and batches_per_document > 1:
@@ -118,7 +119,7 @@ def _sentence(text: str) -> str:
 @json_option
 @ledger_option
 def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the grants and runs of dataset NAME, or of every dataset, in order."""
+    """List grants and runs of dataset NAME, or of all, in order."""
     ledger = open_ledger(ledger_path)
     names = [name] if name else [record.name for record in ledger.datasets()]
     histories = {each: ledger.history(each) for each in names}
@@ -141,7 +142,10 @@ def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
 @json_option
 @ledger_option
 def verify(as_json: bool, ledger_path: Path | None) -> None:
-    """Check that the ledger holds exactly what dplda wrote; exits with status 2 otherwise."""
+    """Check that the ledger is exactly as dplda wrote it.
+
+    Exits with status 2 if it is not.
+    """
     ledger = open_ledger(ledger_path)
     result = ledger.verify()
     place, known = ledger.witness()
@@ -150,7 +154,12 @@ def verify(as_json: bool, ledger_path: Path | None) -> None:
         print_json({**found, "witness": {"place": place, "length": known}})
     elif result.ok:
         say(f"The ledger is intact: {result.length} recorded changes, all as dplda wrote them.")
-        say(_witness_told(place, known))
+        if place is None:
+            say("Its witness is off: an older copy in its place would not be noticed.")
+        elif not known:
+            say(f"Its witness in {place} does not know it yet: it is trusted as it is at its next change.")
+        else:
+            say(f"Its witness in {place} knows of {known} of them.")
     elif not result.outdated:
         for problem in result.problems:
             say(f"  {problem}")
@@ -160,23 +169,15 @@ def verify(as_json: bool, ledger_path: Path | None) -> None:
         raise LedgerError(f"the ledger {ledger.path} was altered outside dplda. Restore it from a copy.")
 
 
-def _witness_told(place: str | None, known: int) -> str:
-    if place is None:
-        return "Its witness is off: an older copy in its place would not be noticed."
-    if not known:
-        return f"Its witness in {place} does not know it yet: it is trusted as it is at its next change."
-    return f"Its witness in {place} knows of {known} of them."
-
-
 @budget.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @ledger_option
 def accept_copy(yes: bool, as_json: bool, ledger_path: Path | None) -> None:
-    """Go on from an older copy of the ledger, when the newest one is lost.
+    """Continue with an older copy of a lost ledger.
 
-    What was spent since is not known. So every grant lapses, unfinished runs count as wholly spent, and no guarantee
-    is stated from then on.
+    What was spent since the copy was made is not known. So every grant lapses, unfinished runs count as wholly spent,
+    and the ledger states no guarantee from then on.
     """
     ledger = open_ledger(ledger_path)
     result = ledger.verify()

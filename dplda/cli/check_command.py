@@ -67,10 +67,10 @@ _TITLE_NAME = re.compile(
 @reading_options
 @json_option
 def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Look at CORPUS before a fit: its columns, the options to give, and what would make a fit fail.
+    """Inspect CORPUS before a fit: show its columns, the options to use, and what would make a fit fail.
 
-    Reads the first records, for you alone: what is shown is exact and not private. Nothing is charged or written.
-    Ends with status 2 if a fit would fail.
+    Only the first records are read. The output is exact and NOT PRIVATE: it is for you alone. Nothing is charged or
+    written. Exits with status 2 if a fit would fail.
     """
     show(examine(corpus, options), as_json=as_json)
 
@@ -165,7 +165,18 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     _look_at_text(chosen, report)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
-    _look_at_size(report)
+    total, n_rare, defects = report.sample.total, report.sample.n_rare, report.sample.defects
+    if total == 0:
+        report.problems.append("There are no records: the file ends after its header, or is empty.")
+    elif for_fit and total is not None and total < _FEW:
+        report.remarks.append(
+            f"{total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
+            f"{total}` forecasts what to expect."
+        )
+    if n_rare:
+        report.remarks.append(f"{n_rare:,} other fields occur in fewer than half of the first records.")
+    if defects:
+        report.remarks.append(f"{defects:,} of the first records cannot be read and contribute nothing.")
     return report
 
 
@@ -191,7 +202,16 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
         return  # the public checks say so
     _judge_text([facts[name] for name in report.text_fields], report)
     present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)
-    _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
+    report.language = guess_language(["\n".join(texts) for texts in present if texts])
+    given = chosen.get("language", "en")
+    if report.language is not None and report.language != given:
+        how = "is given" if "language" in chosen else "is the default"
+        report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
+    if report.language in UNSPACED and given not in UNSPACED:
+        report.remarks.append(
+            "This language does not separate words by white space, and needs a segmenter: give --language "
+            f"{report.language}, which names the package to install."
+        )
 
 
 def _text_columns(report: Report) -> tuple[str, ...]:
@@ -204,9 +224,9 @@ def _text_columns(report: Report) -> tuple[str, ...]:
         return ()
 
     def is_title(column: ColumnFacts) -> bool:
-        """Whether it is called a title and holds text: several words, which seldom repeat, as categories would."""
-        called = _TITLE_NAME.fullmatch(column.name.strip()) and column is not main
-        return bool(called) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
+        """Whether it is named like a title and holds text: several words, which seldom repeat, as categories would."""
+        named = _TITLE_NAME.fullmatch(column.name.strip()) is not None and column is not main
+        return named and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
 
     title = next(filter(is_title, columns), None)
     chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
@@ -246,19 +266,6 @@ def _number(share: float, sample: Sample) -> str:
     return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
 
-def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
-    report.language = guess_language(texts)
-    given = chosen.get("language", "en")
-    if report.language is not None and report.language != given:
-        how = "is given" if "language" in chosen else "is the default"
-        report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
-    if report.language in UNSPACED and given not in UNSPACED:
-        report.remarks.append(
-            "This language does not separate words by white space, and needs a segmenter: give --language "
-            f"{report.language}, which names the package to install."
-        )
-
-
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     """Judge the column of the privacy unit that was chosen, or find columns that may name people."""
     facts = {column.name: column for column in report.columns}
@@ -272,10 +279,10 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
             and column.mean_words <= 4
             and column.null_share < 1
         ]
-        told = [column.name for column in usable if _UNIT_NAME.search(column.name)]
-        others = [c.name for c in usable if c.name not in told and c.name != "id" and 0.02 < c.distinct_share < 0.95]
-        report.unit_candidates = [*told, *others][:3]
-        several = (name for name in report.unit_candidates if name in told and facts[name].distinct_share < 1)
+        named = [column.name for column in usable if _UNIT_NAME.search(column.name)]
+        others = [c.name for c in usable if c.name not in named and c.name != "id" and 0.02 < c.distinct_share < 0.95]
+        report.unit_candidates = [*named, *others][:3]
+        several = (name for name in report.unit_candidates if name in named and facts[name].distinct_share < 1)
         report.people = next(several, None)
     elif unit in facts and report.sample is not None and report.sample.rows:
         column = facts[unit]
@@ -286,30 +293,13 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
             report.remarks.append(f"{missing} have no unit and contribute nothing.")
         if column.unnamed_share:
             nobody = column.unnamed_share + column.null_share > 1 - 1e-9
-            found = report.problems if nobody else report.remarks
-            found.append(
+            (report.problems if nobody else report.remarks).append(
                 f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as "
                 "a floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
                 "column as text or as whole numbers."
             )
         if column.null_share < 1 and column.distinct_share == 1:
             report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
-
-
-def _look_at_size(report: Report) -> None:
-    sample = report.sample
-    assert sample is not None
-    if sample.total == 0:
-        report.problems.append("There are no records: the file ends after its header, or is empty.")
-    elif report.for_fit and sample.total is not None and sample.total < _FEW:
-        report.remarks.append(
-            f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
-            f"{sample.total}` forecasts what to expect."
-        )
-    if sample.n_rare:
-        report.remarks.append(f"{sample.n_rare:,} other fields occur in fewer than half of the first records.")
-    if sample.defects:
-        report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")
 
 
 def show(report: Report, *, as_json: bool) -> None:
@@ -445,6 +435,7 @@ def _rounded(value: float) -> float | None:
 
 
 def one_or_more(names: Sequence[str]) -> str | tuple[str, ...]:
+    """Return the only one of `names`, or all of them as a tuple."""
     return names[0] if len(names) == 1 else tuple(names)
 
 

@@ -44,12 +44,12 @@ def import_(
     ledger_path: Path | None,
     **options: Any,
 ) -> None:
-    """Read CORPUS once and write it as a prepared store, a new folder that can be given as CORPUS to every command.
+    """Read CORPUS once, and write its word counts to STORE.
 
-    The store is as private as the documents, so only its owner may read it. After an interruption, by Ctrl-C, a full
-    disk or a power cut, the same command resumes from the partial store in the folder .STORE.partial next to STORE.
-    STORE also holds the keyed hash by which the ledger recognises the documents. This saves `dplda fit` with this
-    ledger a pass over the documents.
+    STORE is a new folder, which every command accepts as CORPUS. It is as private as the documents, and only its owner
+    can read it. After an interruption (Ctrl-C, a full disk, a power cut), the same command resumes from the partial
+    store in the folder .STORE.partial next to STORE. STORE also holds the keyed hash by which the ledger recognises
+    the documents, so that `dplda fit` with this ledger needs one pass less over them.
     """
     opened = read(source, options)
     key = _ledger_key(ledger_path)
@@ -86,7 +86,10 @@ def _note(line: str) -> None:
 @reading_options
 @json_option
 def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Show public facts of CORPUS. Nothing that depends on the contents of documents is read."""
+    """Show public facts of CORPUS.
+
+    Nothing that depends on the contents of documents is read.
+    """
     opened = read(source, options)
     words = opened.public_vocabulary
     if as_json:
@@ -115,7 +118,10 @@ def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @click.option("--seed", default=0, type=click.IntRange(min=0), help="Seed of the generated text.")
 @json_option
 def sample(directory: Path, kind: str, documents: int | None, seed: int, as_json: bool) -> None:
-    """Write a generated corpus of readable documents into DIRECTORY. Nobody wrote it, and it is about nobody."""
+    """Write a sample corpus of generated documents into DIRECTORY.
+
+    The documents are readable. No person wrote them, and they are about no real person.
+    """
     from dplda.runs.sample import write_notes, write_sample
 
     samples: dict[str, tuple[Callable[..., Path], int]] = {

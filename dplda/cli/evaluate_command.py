@@ -41,7 +41,7 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 @click.option(
     "--reference",
     is_flag=True,
-    help="CORPUS is public text: not protected; the answer is exact and free.",
+    help="Declare CORPUS public: it is not protected, and the answer is exact and free.",
 )
 @question_options
 @reading_options
@@ -51,12 +51,12 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 def evaluate(
     run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Tell how good the topics of RUN are for CORPUS: how coherent, and how well they predict words.
+    """Measure how coherent the topics of RUN are in CORPUS, and how well they predict its words.
 
-    Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if by chance,
-    and -1 if never; C_v is 1 at most. Perplexity tells how well half of a document's words predict the other half:
-    smaller is better. Each unit counts once, with the average of its documents; documents with fewer than three words
-    of the topics are left out.
+    Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if they occur
+    together by chance, and -1 if never; C_v is at most 1. Perplexity measures how well half of a document's words
+    predict the other half: smaller is better. Each unit counts once, with the average of its documents. Documents with
+    fewer than three words of the topics are left out.
 
     The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """
@@ -75,7 +75,7 @@ def evaluate(
     with following(quiet=as_json or quiet) as progress:
         ledger = open_ledger(ledger_path)
         if planned is None:
-            record = _in_public(model, source, ledger, progress)
+            record = _evaluate_public(model, source, ledger, progress)
         else:
             record = planned.execute(ledger, progress=progress).to_json()
     if planned is not None:
@@ -86,8 +86,11 @@ def evaluate(
         _show(record, model)
 
 
-def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
-    """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects this text."""
+def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
+    """Compute coherence, perplexity and gain in public text exactly.
+
+    Raises `BudgetRefused` if the ledger protects this text.
+    """
     from dplda.runs.charged_query import warn_of_other_words
     from dplda.runs.grid import Documents
 

@@ -55,7 +55,7 @@ _SHOWN_WORDS = 10  # of the frequent words that were left out
 @click.option(
     "--unit",
     metavar="document|COLUMN",
-    help="The privacy unit: `document`, or the column that names it, the same as --unit-field [document].",
+    help="The privacy unit: `document`, or a column, as for --unit-field [document].",
 )
 @dry_run_option
 @simulate_options
@@ -67,7 +67,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
     CORPUS is a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind or a pattern
-    ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store written by
+    ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store from
     `dplda corpus import`, or - for standard input.
     """
     from dplda.runs.fitting import fit_with, plan_fit
@@ -88,7 +88,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         return FitOptions(**given | {"vocabulary": words, "prior": prior, "progress": progress})
 
     if options["dry_run"]:
-        report = examine(corpus, reading, _other_words(), any_unit=options["unit"] is None)
+        report = examine(corpus, reading, _typed_options(), any_unit=options["unit"] is None)
         if not report.problems:
             source = read(corpus, report.options)
             with consulted_ledger(ledger_path) as ledger:
@@ -113,7 +113,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         _tell(model, folder, ledger)
 
 
-def _other_words() -> list[str]:
+def _typed_options() -> list[str]:
     """Return the options of this command line that are not about reading CORPUS, as they are typed."""
     context = click.get_current_context()
     left_out = {"corpus", "dry_run", "unit", "as_json", *READING_NAMES}
@@ -153,22 +153,10 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
     }
 
 
-def _about_frequent_words(model: TopicModel) -> str:
-    """Return a sentence on the released words that were left out because they are frequent; empty without any."""
-    frequent, limit = model.facts.frequent_words, model.facts.frequency_limit
-    if not frequent or limit is None:
-        return ""
-    shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
-    return (
-        f" Left out, being too frequent (in more than {limit:.0%} of the texts): {len(frequent):,} ({shown}); "
-        "--max-document-frequency sets that limit."
-    )
-
-
 def _about_batch(model: TopicModel, ledger: Ledger) -> str:
     """Return a sentence if the run began a series, or fitted a batch that was fitted before; else empty.
 
-    It depends on which runs were asked for, and not on how they ended, which may depend on documents.
+    It depends on which runs were requested, and not on how they ended, which may depend on documents.
     """
     series, batch = model.facts.series, model.facts.batch
     if series is None:
@@ -211,8 +199,9 @@ def _about_prior(model: TopicModel) -> str:
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
-    assumed = ["the word list"] if model.facts.vocabulary == "public" else []
-    assumed += ["the prior"] if model.facts.prior is not None and model.facts.prior.declared_public else []
+    facts = model.facts
+    assumed = ["the word list"] if facts.vocabulary == "public" else []
+    assumed += ["the prior"] if facts.prior is not None and facts.prior.declared_public else []
     are = "is" if len(assumed) == 1 else "are"
     public = f"; {' and '.join(assumed)} {are} assumed to be public" if assumed else ""
     if statement.sound:
@@ -226,17 +215,25 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    listed = (model.facts.vocabulary, model.facts.placement) == ("public", DEFAULT)
-    kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
-    say(f"{len(model.vocabulary)} words{kept}.{_about_frequent_words(model)}")
+    listed = (facts.vocabulary, facts.placement) == ("public", DEFAULT)
+    words = f"{len(model.vocabulary)} words"
+    if listed:
+        words += " of the word list, the most frequent: as many as stand out from the noise"
+    words += "."
+    frequent, limit = facts.frequent_words, facts.frequency_limit
+    if frequent and limit is not None:
+        shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
+        words += (
+            f" Left out, being too frequent (in more than {limit:.0%} of the texts): {len(frequent):,} ({shown}); "
+            "--max-document-frequency sets that limit."
+        )
+    say(words)
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
-    name = model.facts.dataset
-    if name is not None:
-        record = ledger.dataset(name)
-        facts = filter(None, (record.in_short, record.guarantee, record.in_reports, record.to_tell, *record.remarks))
-        say(
-            f"Dataset {name}: {'; '.join(facts)}.{_about_delta(statement, record.grant)}", error=True
-        )  # depends on which datasets share documents: local
+    if facts.dataset is not None:
+        record = ledger.dataset(facts.dataset)
+        parts = filter(None, (record.in_short, record.guarantee, record.in_reports, record.to_tell, *record.remarks))
+        text = f"Dataset {facts.dataset}: {'; '.join(parts)}.{_about_delta(statement, record.grant)}"
+        say(text, error=True)  # it depends on which datasets share documents, so it is local
 
 
 def _about_delta(statement: PrivacyStatement, grant: Grant) -> str:

@@ -34,28 +34,27 @@ from dplda.cli.topics_command import export, topics
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
 
-
 _COMMANDS = {  # in the order in which a newcomer needs them
-    check: "Look at a corpus first: columns, language, the next command.",
-    plan: "Forecast what a budget gives, before any data are read.",
-    fit: "Learn topics from a corpus, and show them.",
+    check: "Inspect a corpus before a fit, and suggest the command.",
+    plan: "Forecast what a budget allows, without reading data.",
+    fit: "Learn topics from a corpus.",
     topics: "Show the topics of a run.",
     label: "Name the topics of a run.",
-    tree: "Put the topics of a run into groups.",
+    tree: "Group similar topics of a run.",
     merge: "Merge topics of a run.",
     contrast: "Compare the topics of two collections.",
-    tabulate: "Shares of topics by group and period, with intervals.",
-    evaluate: "Tell how coherent topics are.",
-    tables: "Show tables of `dplda tabulate` again, and write them to a file.",
-    report: "Write one HTML page about runs, to show to others.",
-    export: "Write a released model for other tools.",
+    tabulate: "Show topic shares by group or period, with intervals.",
+    evaluate: "Measure the coherence and perplexity of topics.",
+    tables: "Show earlier tables of `dplda tabulate`, or save them.",
+    report: "Write an HTML report about runs, to share with others.",
+    export: "Export a model to gensim, pyLDAvis, CSV or JSON.",
     runs: "List runs, and show what each stage spent.",
     budget: "Show and set budgets, and check the ledger.",
     corpus: "Prepare corpora, and show their public facts.",
-    compare: "Compare placements (where noise is added) and budgets on one corpus.",
-    audit: "Attack the guarantee, to measure whether it holds.",
-    software: "Tell by which code and libraries a run was made.",
-    transform: "Infer topics of single documents: NOT PRIVATE.",
+    compare: "Compare noise placements and budgets on one corpus.",
+    audit: "Test the privacy guarantee by attacks.",
+    software: "Show the installed code and libraries, or those of a run.",
+    transform: "Infer topics of single documents. NOT PRIVATE.",
 }
 
 
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Tracebacks are never shown, because they may contain private values. `arguments` default to those of the process.
     """
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr):  # whose encoding may lack characters of a topic's words
         with contextlib.suppress(AttributeError):  # a replaced stream may lack the method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
@@ -111,12 +110,11 @@ def _show_warning(
 
     For a warning of another library, the line has only the category and the file, because the message may quote values.
     """
-    told = (
-        " ".join(str(message).split())
-        if issubclass(category, DpldaWarning)
-        else f"{category.__name__} from {Path(filename).name}"
-    )
-    click.echo(f"dplda: warning: {clean(told)}", err=True)
+    if issubclass(category, DpldaWarning):
+        text = " ".join(str(message).split())
+    else:
+        text = f"{category.__name__} from {Path(filename).name}"
+    click.echo(f"dplda: warning: {clean(text)}", err=True)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

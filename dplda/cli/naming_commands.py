@@ -36,8 +36,8 @@ _groups_option = click.option(
     help="A YAML or JSON file that maps topic numbers to names.",
 )
 @click.option("--endpoint", metavar="URL", help="Ask this OpenAI-compatible server, such as http://localhost:11434/v1.")
-@click.option("--model", "language_model", metavar="NAME", help="The language model that --endpoint is asked for.")
-@click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds that one answer may take.")
+@click.option("--model", "language_model", metavar="NAME", help="The language model to ask at --endpoint.")
+@click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds to wait for each answer.")
 @_groups_option
 @json_option
 @ledger_option
@@ -53,8 +53,8 @@ def label(
 ) -> None:
     """Name the topics of RUN and the groups of `dplda tree`: from a file, by a server, or by distinctive words.
 
-    A server is sent released words and nothing else. The names are kept with the model and appear wherever its topics
-    are shown. Labels in a file replace earlier labels of the same topics; other labels stay.
+    A server receives released words and nothing else. The names are saved with the model and appear wherever its
+    topics are shown. Names from a file replace earlier names of the same topics; other names stay.
     """
     if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
@@ -104,7 +104,7 @@ def _ask_server(
 @json_option
 @ledger_option
 def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Put the topics of RUN into groups of similar ones, by the Hellinger distance of their words."""
+    """Group similar topics of RUN, by the Hellinger distance between their word distributions."""
     from dplda.model.topic_groups import topic_tree
 
     model = open_model(run, ledger_path)
@@ -116,9 +116,9 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
         return
     rows, titles = [], topic_titles(model, _GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
-        told = _group(model, group)
-        title = f"{told['name']}: {' '.join(told['words'])}" if "name" in told else " ".join(told["words"])
-        rows.append((f"group {number}", f"{told['share']:.1%}", title))
+        facts = _group(model, group)
+        title = f"{facts['name']}: {' '.join(facts['words'])}" if "name" in facts else " ".join(facts["words"])
+        rows.append((f"group {number}", f"{facts['share']:.1%}", title))
         rows += [(f"  {topic}", f"{model.prevalence[topic]:.1%}", titles[topic]) for topic in group]
     table(("topic", "share", "words"), rows, wide="words")
 
@@ -152,7 +152,10 @@ def _topic_list(value: str) -> list[int]:
 @json_option
 @ledger_option
 def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, ledger_path: Path | None) -> None:
-    """Merge topics of RUN, such as 3,7 or 3,7 1,4, into a new model folder with the guarantee of RUN."""
+    """Merge topics of RUN, and save the result as a new model with the guarantee of RUN.
+
+    TOPICS are the numbers of topics to merge into one: 3,7 merges topics 3 and 7; 3,7 1,4 merges two pairs.
+    """
     from dplda.model import topic_groups
 
     together = topic_groups.merge_topics(open_model(run, ledger_path), topics)
@@ -171,9 +174,9 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 @json_option
 @ledger_option
 def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Compare two collections by the topics of a run on each: which topics both have, and which only one of them has.
+    """Compare two collections by the topics of a run on each: which topics both have, and which only one has.
 
-    A share has a 95 % interval if `dplda tabulate` made a table of the topics of its run.
+    The shares of a run have 95 % intervals if `dplda tabulate` made a table of its topics.
     """
     from dplda.model import topic_groups
 

@@ -63,25 +63,25 @@ _GROUP_OF = {
 }
 
 
-def _group_of(option: str) -> str:
-    """Return the group under which --help shows the parameter `option`."""
-    if option in READING_NAMES:
-        return _DATA
-    declared = OPTIONS[option].group if option in OPTIONS else ""
-    return declared or _GROUP_OF.get(option, _OTHER)
-
-
 class GroupedCommand(click.Command):
-    """A command whose --help shows its options in the groups of `_group_of`."""
+    """A command whose --help shows its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has options."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in _GROUPS}
         for parameter in self.get_params(ctx):
-            is_help = parameter is self.get_help_option(ctx)
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                groups[OUTPUT if is_help else _group_of(str(parameter.name))].append(record)
+            if record is None:
+                continue
+            name = str(parameter.name)
+            if parameter is self.get_help_option(ctx):
+                group = OUTPUT
+            elif name in READING_NAMES:
+                group = _DATA
+            else:
+                declared = OPTIONS[name].group if name in OPTIONS else ""
+                group = declared or _GROUP_OF.get(name, _OTHER)
+            groups[group].append(record)
         for name, rows in groups.items():
             if rows:
                 with formatter.section(name):
@@ -116,13 +116,13 @@ def fit_options(*names: str) -> Callable[[_Command], _Command]:
 
 
 public_prior_option = click.option(
-    "--public-prior", is_flag=True, help="Declare that what --prior was learned from is public: it is not protected."
+    "--public-prior", is_flag=True, help="Declare that the text behind --prior is public and needs no protection."
 )
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
 dry_run_option = click.option(
     "--dry-run",
     is_flag=True,
-    help="Check the options, look at CORPUS as `dplda check` does, show what a run would cost, and stop.",
+    help="Check the options, inspect CORPUS as `dplda check` does, show what the run would cost, and stop.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -157,7 +157,7 @@ def question_options(command: _Command) -> _Command:
         click.option(
             "--public-topics",
             is_flag=True,
-            help="Needed if RUN is not private: declare that the text from which its topics were learned is public.",
+            help="Declare that the topics of RUN were learned from public text; required if RUN is not private.",
         ),
         fit_option("delta"),
         fit_option("epsilon", help="Privacy budget of the answer (nats)."),
@@ -191,15 +191,18 @@ group_field_option = click.option(
 )
 
 _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.option`
-    "format": {"metavar": "NAME", "help": "The format of CORPUS, if its name does not show it."},
+    "format": {"metavar": "NAME", "help": "The format of CORPUS, if the file name does not show it."},
     "text_field": {
         "metavar": "COLUMN",
         "multiple": True,
         "callback": lambda context, parameter, names: (names if len(names) > 1 else names[0]) if names else None,
-        "help": "The column that holds the text; may be repeated for a text in several columns.",
+        "help": "The column that holds the text; repeat it if the text is in several columns.",
     },
-    "id_field": {"metavar": "COLUMN", "help": "The column of the document's own id: rows of one id are one document."},
-    "unit_field": {"metavar": "COLUMN", "help": "The column that names the privacy unit, such as a person."},
+    "id_field": {"metavar": "COLUMN", "help": "The column of document ids: rows with the same id are one document."},
+    "unit_field": {
+        "metavar": "COLUMN",
+        "help": "The column that identifies the privacy unit, such as a person [each document is a unit].",
+    },
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
     "tokenizer": {
@@ -210,21 +213,21 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "metavar": "FILE|names[:LANGUAGE]",
         "multiple": True,
         "callback": lambda context, parameter, lists: tuple(map(ListName, lists)) or None,
-        "help": "A public list of further stop words, one word per line, or `names`: persons' names in --language, or "
-        "for example names:german; may be repeated.",
+        "help": "A public file of additional stop words, one per line; or `names` for names of persons in --language; "
+        "or names of another language, such as names:german. May be repeated.",
     },
-    "ngrams": {"type": int, "metavar": "N", "help": "Count phrases of up to N adjacent words besides the words [1]."},
+    "ngrams": {"type": int, "metavar": "N", "help": "Also count phrases of up to N adjacent words [1]."},
     "one_line": {
         "is_flag": True,
         "default": None,
-        "help": "CSV or TSV: treat each line as one record, even inside quotation marks.",
+        "help": "CSV or TSV: treat each line as a record, even within quotation marks.",
     },
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
     "pattern": {
         "metavar": "GLOB",
         "multiple": True,
         "callback": lambda context, parameter, patterns: "|".join(patterns) if patterns else None,
-        "help": "In a folder, read only files that match, for example '*.csv' or '*.pdf|*.eml'; may be repeated.",
+        "help": "In a folder, read only files that match, such as '*.csv' or '*.pdf|*.eml'; may be repeated.",
     },
 }
 READING_NAMES = tuple(Reading.__annotations__)
@@ -270,9 +273,11 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
     The words of a language are lemmas if `corpus` counts lemmas, and no stop word of `corpus` is among them. Raises
     `InputError` if the list is of another language.
     """
-    named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
-    if vocabulary is None or named is None:
-        return None if vocabulary is None else read_word_list(Path(vocabulary))
+    if vocabulary is None:
+        return None
+    named = re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
+    if named is None:
+        return read_word_list(Path(vocabulary))
     from dplda.text.wordlists import frequent_words, language_code
 
     language = language_code(named[1])
@@ -303,17 +308,14 @@ def find_prior(
         return None
     from dplda.model.topic_model import TEXT_FILE
     from dplda.runs.priors import public_prior
-    from dplda.runs.series import released_prior
+    from dplda.runs.series import load, released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
-        from dplda.runs.series import load
-
         if "." in name and not place.is_dir():  # the id of a run has none
             raise InputError(f"--prior: there is no file {name}.")
-        return released_prior(
-            load(name, ledger=None if ledger_path is None else open_ledger(ledger_path)), public=public
-        )
+        ledger = None if ledger_path is None else open_ledger(ledger_path)
+        return released_prior(load(name, ledger=ledger), public=public)
     if not public:
         raise click.UsageError(
             f"--prior {name} is a corpus, whose text is not protected. If it is public, say so with --public-prior."

@@ -44,12 +44,12 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option(
     "--public-vocabulary",
     is_flag=True,
-    help="Assume a public list of --max-vocabulary words; without it the words are chosen privately.",
+    help="Assume a public list of --max-vocabulary words [words are chosen privately].",
 )
 @fit_options("max_vocabulary", "max_document_frequency", "alpha0")
 @fit_option("placement", help="Only `default` can be planned.")
 @fit_options("n_topics", "epsilon", "delta", "adjacency")
-@click.option("--prior", is_flag=True, help="Also tell what public text about the same things would give.")
+@click.option("--prior", is_flag=True, help="Also forecast a fit with a prior from public text on the same subject.")
 @click.option("--details", is_flag=True, help="Also show the noise and signal of each stage.")
 @json_option
 def plan(
@@ -61,10 +61,10 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
+    """Forecast how many topics of `dplda fit` will stand out from the noise, from public numbers alone.
 
-    No document is read, nothing is spent and nothing is written. If people are protected, give their number as
-    --documents.
+    No document is read, nothing is spent and nothing is written. If the privacy unit is a person, give the number of
+    people as --documents.
     """
     if options["placement"] != DEFAULT:
         raise click.UsageError("plan forecasts the default placement only. Leave --placement out.")

@@ -40,18 +40,18 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     help="Path of the new page [report.html].",
 )
 @_paper_option("registry", "an entry of OpenDP's deployments registry (YAML)")
-@_paper_option("checklist", "a checklist by NIST SP 800-226 (Markdown)")
+@_paper_option("checklist", "a checklist after NIST SP 800-226 (Markdown)")
 @_paper_option("assessment", "an outline of a data protection impact assessment (Markdown)")
 @click.option(
     "--answers",
     "answers_path",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A YAML or JSON file with what only you know, for a paper; what is missing is listed.",
+    help="A YAML or JSON file with what only you know, for a paper; open questions are listed.",
 )
-@click.option("--title", metavar="TEXT", help="Title of the page or the paper, instead of the dataset's name.")
-@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name of a topic; repeat for more topics.")
-@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; repeat for more words.")
+@click.option("--title", metavar="TEXT", help="Title of the page or paper, instead of the dataset's name.")
+@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name a topic; may be repeated.")
+@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; may be repeated.")
 @json_option
 @ledger_option
 def report(
@@ -65,21 +65,21 @@ def report(
     ledger_path: Path | None,
     **papers: Path | None,
 ) -> None:
-    """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
+    """Write one HTML page about the given RUNs, or a paper about one RUN, from released numbers only.
 
-    The page opens offline. A paper is for those who must approve a publication: an entry of a public registry, a
-    checklist, or an assessment. It shows no topics.
+    The page needs no network. A paper is for those who must approve a publication: an entry for a public registry, a
+    checklist, or an impact assessment. It shows no topics.
     """
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
-    if asked := {paper: file for paper, file in papers.items() if file is not None}:
+    if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or hide or output:
             raise click.UsageError(
-                f"--{next(iter(asked))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
+                f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
                 "--output."
             )
-        _write_papers(asked, runs[0], answers_path, wording.title, as_json, ledger_path)
+        _write_papers(wanted, runs[0], answers_path, wording.title, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
@@ -120,8 +120,8 @@ def _write_papers(
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
-        texts[file], asked = write_form(paper, model, together, answers, title)
-        missing |= {question.name: question for question in asked}
+        texts[file], unanswered = write_form(paper, model, together, answers, title)
+        missing |= {question.name: question for question in unanswered}
     for file, text in texts.items():
         write_file(file, text)
     if as_json:
@@ -163,7 +163,7 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """If `models` is one model of a series, the models of the series up to and including it, by batch.
+    """Load the models of a series, by batch, up to and including the only one of `models`.
 
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
@@ -182,7 +182,7 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
 
 
 def _with_model(run: str, ledger_path: Path | None) -> str:
-    """If `run` made tables, the run whose topics they are about; else `run`."""
+    """Return the run whose topics are tabulated if `run` made tables, else `run`."""
     ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
     if ledger is None:
         return run

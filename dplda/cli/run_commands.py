@@ -43,7 +43,7 @@ _OWNER_ONLY = 0o600
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with the epsilon requested and the epsilon spent, each at the run's delta."""
+    """List the runs in the ledger, with the epsilon that each requested and spent, at its own delta."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return
@@ -63,7 +63,10 @@ def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> Non
 @ledger_option
 @click.pass_obj
 def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the settings of RUN (an id or its beginning, or a dataset for its latest run) and what each stage spent."""
+    """Show the settings of RUN and what each stage spent.
+
+    RUN is a run id or its first characters, or the name of a dataset (for its latest run).
+    """
     group_json, group_ledger = group_options
     record = open_ledger(ledger_path or group_ledger).run(run)
     if as_json or group_json:
@@ -92,14 +95,14 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
-    asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
+    requested, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.status_in_words
     if "by" in record.parameters:
         by = " and by ".join(filter(None, record.parameters["by"]))
         status += f", tables by {by}" if by else ", shares of all documents"
     elif record.parameters.get("kind"):
         status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
-    return record.id, record.dataset, asked, spent, delta, "yes" if record.sound else "NO", status
+    return record.id, record.dataset, requested, spent, delta, "yes" if record.sound else "NO", status
 
 
 def _spent(record: RunRecord) -> float:
@@ -122,17 +125,17 @@ def _json(record: RunRecord) -> dict[str, Any]:
 
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
-    """Table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
+    """Make table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
     from dplda.budget.accountant import cost
 
-    def described(planned: PlannedEvent) -> tuple[str, str, str, str]:
+    def row_of(planned: PlannedEvent) -> tuple[str, str, str, str]:
         event = planned.event
         noise = "none" if event.noise_multiplier is None else f"multiplier {event.noise_multiplier:.4g}"
         return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise, planned.status
 
     total = record.cost.mu_squared
     rows: list[tuple[object, ...]] = []
-    for key, same in groupby(record.plan, key=described):
+    for key, same in groupby(record.plan, key=row_of):
         events = [planned.event for planned in same]
         counted = 0 < total < math.inf and events[0] in record.counted
         share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
@@ -156,10 +159,11 @@ def _stages(record: RunRecord) -> list[tuple[object, ...]]:
 def transform(
     run: str, corpus: str, out: Path | None, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
+    """Infer the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is an id or its beginning, a dataset for its latest run, or a model folder. The language and tokenizer
-    of the run are used unless options say otherwise. Words that the model does not know are counted and left out.
+    RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
+    Its language and tokenizer are used unless options say otherwise. Words that the model does not know are left out,
+    and their number is shown.
     """
     from dplda.runs.corpus import counts_for
 
@@ -208,11 +212,11 @@ def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
 @json_option
 @ledger_option
 def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show versions and digests of the installed code and libraries, or compare them with the software of RUN.
+    """Show versions and digests of the installed code and libraries, or compare them with those that made RUN.
 
-    RUN is an id or its beginning, a dataset for its latest run, or a model folder. What is shown is public, and holds
-    no path and no name of a machine or user. The page Verify of the documentation says how to match a digest with a
-    release.
+    RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
+    The output is public: it contains no path and no name of a machine or user. The page Verify of the documentation
+    explains how to match a digest with a release.
     """
     from dplda.private.noise import EXACT_SOURCE
 
@@ -223,32 +227,27 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
         else:
             _show(present)
         return
-    name, parameters = _run(run, ledger_path)
-    made_by = software_of(parameters)
+    if os.sep in run or os.path.isdir(run):
+        from dplda.model import load
+
+        facts = load(run).facts
+        name, made_by = facts.run or "without a name", software_of(facts.to_json())
+    else:
+        record = open_ledger(ledger_path).run(run)
+        name, made_by = record.id, software_of(record.parameters)
     same = None if made_by is None else made_by.get("code") == present["code"]
     different = [] if made_by is None else differences(made_by, present)
     if as_json:
         listed = [{"name": name, "run": then, "installed": now} for name, then, now in different]
         print_json({"run": name, "software": made_by, "same_code": same, "differences": listed})
     elif made_by is None:
-        say(f"Run {name} does not say by which code it was made: it is of an earlier version.")
+        say(f"Run {name} does not record the code that made it: it is of an earlier version.")
     else:
         say(f"Run {name} was made by {describe(made_by)}: {'the' if same else 'NOT the'} code that is installed here.")
         if different:
             table(("software", "of the run", "installed here"), different, wide="of the run")
         else:
             say("All libraries are the same, too.")
-
-
-def _run(run: str, ledger_path: Path | None) -> tuple[str, dict[str, Any]]:
-    """Return the name and the parameters of a run in the ledger or of a model folder."""
-    if os.sep in run or os.path.isdir(run):
-        from dplda.model import load
-
-        model = load(run)
-        return model.facts.run or "without a name", model.facts.to_json()
-    record = open_ledger(ledger_path).run(run)
-    return record.id, dict(record.parameters)
 
 
 def _show(present: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ _OTHERWISE = "pass --yes to tabulate all the same, or name another column or lis
 _sampling_option = click.option(
     "--sampling",
     is_flag=True,
-    help="Widen the intervals, for statements about a larger population of which the documents are a sample.",
+    help="Widen the intervals, because the documents are a sample of a larger population.",
 )
 _out_option = click.option(
     "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
@@ -65,18 +65,21 @@ _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path),
     "--by",
     multiple=True,
     metavar="COLUMN[,COLUMN]|month(COLUMN)",
-    help="What the table is by: columns, or day(), week(), month(), quarter() or year() of a date, or bool() of truth "
-    "values; may be repeated for more tables. Without it, one row of all documents.",
+    help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth values; "
+    "may be repeated for more tables. Without it, the table has one row for all documents.",
 )
 @click.option(
     "--groups",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Public lists of groups, YAML or JSON that maps a column to its values; other groups are found privately.",
+    help="Public lists of groups: a YAML or JSON file that maps columns to their values. The groups of other columns "
+    "are found privately.",
 )
-@click.option("--from", "first", metavar="DAY", help="The first day of the periods, which makes their list public.")
+@click.option(
+    "--from", "first", metavar="DAY", help="The first day of the periods; with --to, it makes their list public."
+)
 @click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
-@click.option("--zone", default="UTC", help="The time zone of the calendar, for dates that have an offset.")
+@click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset.")
 @click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group.")
 @_sampling_option
 @question_options
@@ -89,14 +92,14 @@ _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path),
 def tabulate(
     run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Show what the documents of each group or period in CORPUS are about: the topics of RUN by product, month, ...
+    """Show the shares of RUN's topics in each group or period of CORPUS, for example by product or by month.
 
     A table shows the number of units in each group and the share of each topic, with 95 % intervals. The tables are
-    charged to the budget of CORPUS, which is usually what RUN was learned from. The language and tokenizer of the run
-    are used unless options say otherwise.
+    charged to the budget of CORPUS, which is usually the corpus from which RUN was learned. The language and tokenizer
+    of RUN are used unless options say otherwise.
 
-    Before it is charged, the first records are looked at, for you alone: if most of them would be in no group, the
-    command asks.
+    Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
+    most of them would be in no group.
     """
     from dplda.runs.tabulation import groupings, plan_tables
 
@@ -134,7 +137,7 @@ def _ask_about_misfits(
     sample = None
     if source.is_text and source.group_columns:
         if STANDARD_INPUT in corpus:
-            say("Standard input is read once: the columns of --by are not looked at before.", error=True)
+            say("Standard input is read once: the columns of --by cannot be inspected first.", error=True)
             return
         with suppress(InputError):  # the run says why they cannot be read
             sample = first_records(find_paths(list(corpus)), options)
@@ -145,7 +148,7 @@ def _ask_about_misfits(
 
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
-    """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
+    """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
     from dplda.runs.tabulation import misfits
     from dplda.text.records import group_value
 
@@ -154,8 +157,8 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
         columns = source.group_columns
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
     attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
-    looked = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
-    return [each for each in looked if each.shares]
+    found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
+    return [each for each in found if each.shares]
 
 
 @click.command()
@@ -166,7 +169,10 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Show the tables of RUN again: a run of `dplda tabulate`, or the run whose topics they are about."""
+    """Show earlier tables of `dplda tabulate` again, free of charge.
+
+    RUN is a run of `dplda tabulate`, or the run whose topics were tabulated.
+    """
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
@@ -204,20 +210,17 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
+    names = _topic_names(model, tables[0].n_topics)
     if out is not None:
-        _write(tables, out, _topic_names(model, tables[0].n_topics))
+        _write(tables, out, names)
     if as_json:
         print_json(tables.to_json())
         return
     statement = tables.privacy
     if statement.sound:
-        say(
-            f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.",
-            style="green",
-        )
+        say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
     else:
         say(statement.reason, style="bold red")
-    names = _topic_names(model, tables[0].n_topics)
     for one in tables:
         say("")
         _show_table(one, statement.unit, names)

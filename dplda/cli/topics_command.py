@@ -23,29 +23,31 @@ _SHOWN_BATCHES = 6
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--series", metavar="NAME", help="Show the topics of a series and their shares in each batch.")
+@click.option(
+    "--series", metavar="NAME", help="Instead of RUN, show the topics of a series and their shares in each batch."
+)
 @click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
 @click.option(
     "--relevance",
     default=0.6,
     type=click.FloatRange(0.0, 1.0),
     metavar="W",
-    help="Rank words by W log probability + (1 - W) log lift; the lift is the probability in the topic over that in "
-    "the text. 1: most probable first.",
+    help="Rank words by relevance, W log(probability) + (1 - W) log(lift), like the lambda of pyLDAvis; 1 ranks by "
+    "probability.",
 )
 @click.option(
     "--sure",
     type=click.FloatRange(0.0, 1.0),
     metavar="P",
-    help="List only topics that are real with a probability of at least P, and of their words those that would be "
-    "among the first ten without noise with a probability of at least P.",
+    help="List only topics that are real with a probability of at least P, and only words that would be among the "
+    "topic's first ten without noise with a probability of at least P.",
 )
 @click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path),
-    help="Write the topics to this new CSV file, with the privacy statement next to it; of a series, the shares.",
+    help="Write the topics to this new CSV file, and the privacy statement next to it; with --series, the shares.",
 )
 @json_option
 @ledger_option
@@ -60,7 +62,10 @@ def topics(
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Show the topics of RUN: an id or its beginning, a dataset for its latest run, or a model folder."""
+    """Show the topics of RUN.
+
+    RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
+    """
     if (run is None) == (series is None):
         raise click.UsageError("give RUN or --series NAME.")
     if series is not None:
@@ -225,7 +230,7 @@ def show_topics(
 
 
 def _share(topic: dict[str, Any]) -> str:
-    """A topic's share as text: its share by a table, with the interval, if there is a table, else its prevalence."""
+    """Format a topic's share: by a table, with its interval, if there is one, else its prevalence."""
     if "share" not in topic:
         return f"{topic['prevalence']:.1%}"
     value, low, high = (100 * topic["share"][end] for end in ("value", "low", "high"))
@@ -269,7 +274,7 @@ def _write_csv(model: TopicModel, top: int, path: Path) -> None:
 @json_option
 @ledger_option
 def export(run: str, target: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
-    """Write the model of RUN for another tool."""
+    """Export the model of RUN to another tool or format."""
     model = open_model(run, ledger_path)
     files = [str(path) for path in export_model(model, target, out)]
     if as_json:

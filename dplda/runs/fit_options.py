@@ -182,14 +182,14 @@ class FitOptions:
     )
     prior: PriorTopics | None = _option(
         None,
-        "Known topics to choose from: a corpus of public text about the same things, or a saved model.",
+        "Known topics to choose from: a corpus of public text on the same subject, or a saved model.",
         TOPICS,
         python="Public or released topics, from which the run starts if they explain the documents.",
         metavar="PATH|RUN",
     )
     seed_words: Mapping[str, Sequence[str]] | None = _option(
         None,
-        "Words that guide topics: YAML or JSON that maps a name to a list of words.",
+        "Words that guide topics: a YAML or JSON file that maps names of topics to lists of words.",
         TOPICS,
         python="Maps names of topics to public words that guide them.",
         metavar="FILE",
@@ -197,7 +197,8 @@ class FitOptions:
     )
     series: str | None = _option(
         None,
-        "A dataset that comes in batches, such as a week each: continue from the topics of the previous batch.",
+        "The series to which CORPUS belongs, such as one of weekly batches: continue from the topics of the previous "
+        "batch.",
         PRIVACY,
         python="A dataset that comes in batches, such as a week each: the run starts from the topics of the previous "
         "batch, or from those of `prior` (docs/every-week.md).",

@@ -130,7 +130,7 @@ def test_an_error_of_an_adapter_is_shown():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="no rule luck: choose among grant_is_never_exceeded"):
+    with pytest.raises(ValueError, match=r"luck.*grant_is_never_exceeded"):
         check(JsonLedger, ["luck"])
 
 

@@ -42,8 +42,8 @@ def of_planted(mu: float, models: int = 60, targets: int = 400, seed: int = 0) -
     """What models say that hide membership by Gaussian noise alone, and who is inside; both are (models, targets)."""
     rng = np.random.default_rng(seed)
     inside = rng.random((models, targets)) < 0.5
-    said = rng.normal(0, 50, targets) + rng.gamma(2, 3, targets) * (rng.normal(size=inside.shape) + mu * inside)
-    return said, inside
+    likelihoods = rng.normal(0, 50, targets) + rng.gamma(2, 3, targets) * (rng.normal(size=inside.shape) + mu * inside)
+    return likelihoods, inside
 
 
 @settings(max_examples=8)
@@ -75,15 +75,15 @@ def test_a_word_that_no_topic_has_is_unlikely_and_not_impossible():
 
 def test_scores_are_those_of_the_other_models():
     rng = np.random.default_rng(1)
-    said, inside = rng.normal(-300, 2, size=(12, 5)), rng.random((12, 5)) < 0.5
-    said[7, 2] = np.nan
+    likelihoods, inside = rng.normal(-300, 2, size=(12, 5)), rng.random((12, 5)) < 0.5
+    likelihoods[7, 2] = np.nan
     inside[:, 4] = np.arange(12) < 2  # too few, once one of them is judged
-    found = scores(said, inside)
+    found = scores(likelihoods, inside)
     for model in range(12):
         for target in range(5):
-            others = [m for m in range(12) if m != model and np.isfinite(said[m, target])]
-            value = said[model, target]
-            groups = [said[[m for m in others if inside[m, target] == side], target] for side in (True, False)]
+            others = [m for m in range(12) if m != model and np.isfinite(likelihoods[m, target])]
+            value = likelihoods[model, target]
+            groups = [likelihoods[[m for m in others if inside[m, target] == side], target] for side in (True, False)]
             with_it, without = groups
             offline = (value - without.mean()) / without.std()
             assert found[OFFLINE][model, target] == pytest.approx(offline) or np.isnan(value)
@@ -99,26 +99,26 @@ def test_scores_are_those_of_the_other_models():
 
 @pytest.mark.parametrize("ratio", [OFFLINE, ONLINE])
 def test_a_member_scores_higher_than_others(ratio):
-    said, inside = of_planted(1.0)
-    found = scores(said, inside)[ratio]
+    likelihoods, inside = of_planted(1.0)
+    found = scores(likelihoods, inside)[ratio]
     assert found[inside].mean() > found[~inside].mean() + 0.5
 
 
 def test_one_model_is_not_judged_by_what_it_says_itself():
-    said, inside = of_planted(0.0, models=20, targets=3)
-    changed = said.copy()
+    likelihoods, inside = of_planted(0.0, models=20, targets=3)
+    changed = likelihoods.copy()
     changed[3] = np.nan
-    kept, without = scores(said, inside)[OFFLINE], scores(changed, inside)[OFFLINE]
-    far = said.copy()
+    kept, without = scores(likelihoods, inside)[OFFLINE], scores(changed, inside)[OFFLINE]
+    far = likelihoods.copy()
     far[3] += 1e6
     np.testing.assert_allclose(
-        scores(far, inside)[OFFLINE][3] - kept[3], 1e6 / _std_without(said, inside, 3), rtol=1e-6
+        scores(far, inside)[OFFLINE][3] - kept[3], 1e6 / _std_without(likelihoods, inside, 3), rtol=1e-6
     )
     assert not np.allclose(kept[4], without[4])
 
 
-def _std_without(said: np.ndarray, inside: np.ndarray, model: int) -> np.ndarray:
-    rest = np.delete(said, model, axis=0), np.delete(inside, model, axis=0)
+def _std_without(likelihoods: np.ndarray, inside: np.ndarray, model: int) -> np.ndarray:
+    rest = np.delete(likelihoods, model, axis=0), np.delete(inside, model, axis=0)
     return np.array([column[~members].std() for column, members in zip(rest[0].T, rest[1].T, strict=True)])
 
 
@@ -142,8 +142,8 @@ def test_intervals_are_those_of_clopper_and_pearson(successes, trials):
 @pytest.mark.parametrize("ratio", [OFFLINE, ONLINE])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 1.5])
 def test_an_attack_on_a_gaussian_comes_close_to_its_limit_and_does_not_exceed_it(mu, ratio):
-    said, inside = of_planted(mu, models=100)
-    one = detection(scores(said, inside)[ratio], inside, 0.01, gaussian(mu) if mu else gaussian(1e-9))
+    likelihoods, inside = of_planted(mu, models=100)
+    one = detection(scores(likelihoods, inside)[ratio], inside, 0.01, gaussian(mu) if mu else gaussian(1e-9))
     assert not one.exceeded
     assert one.gaussian == pytest.approx(norm.sf(norm.isf(0.01) - mu), rel=1e-6)
     assert 0.6 * one.gaussian < one.found < 1.1 * one.gaussian
@@ -151,22 +151,22 @@ def test_an_attack_on_a_gaussian_comes_close_to_its_limit_and_does_not_exceed_it
 
 
 def test_more_than_is_claimed_is_told():
-    said, inside = of_planted(1.5)
-    one = detection(scores(said, inside)[OFFLINE], inside, 0.01, gaussian(0.7))
+    likelihoods, inside = of_planted(1.5)
+    one = detection(scores(likelihoods, inside)[OFFLINE], inside, 0.01, gaussian(0.7))
     assert one.exceeded
     assert one.low > one.limit
-    assert not detection(scores(said, inside)[OFFLINE], inside, 0.01, None).exceeded
+    assert not detection(scores(likelihoods, inside)[OFFLINE], inside, 0.01, None).exceeded
 
 
 @pytest.mark.parametrize("everyone", [True, False])
 def test_targets_that_are_all_members_or_none_are_refused(everyone):
-    with pytest.raises(InputError, match="members in all models, or in none"):
+    with pytest.raises(InputError, match="all models"):
         detection(np.zeros((8, 1)), np.full((8, 1), everyone), 0.01, None)
 
 
 def test_the_definition_limits_too():
-    said, inside = of_planted(0.5)
-    one = detection(scores(said, inside)[OFFLINE], inside, 0.01, gaussian(5.0, epsilon=0.1))
+    likelihoods, inside = of_planted(0.5)
+    one = detection(scores(likelihoods, inside)[OFFLINE], inside, 0.01, gaussian(5.0, epsilon=0.1))
     assert one.definition == pytest.approx(np.exp(0.1) * 0.01 + 1e-6)
     assert one.limit == one.definition < one.gaussian
 

@@ -153,12 +153,12 @@ def peer_folder(tmp_path, monkeypatch):
 
 
 def test_modules_are_loaded_without_the_code_of_their_packages(peer_folder):
-    with pytest.raises(peers.PeerMissing, match=r"strangers is not installed\. pip install strangers"):
+    with pytest.raises(peers.PeerMissing, match="pip install strangers"):
         peers.load("strangers.inner.tester")
     peers.use([peer_folder])
     assert peers.load("strangers.inner.tester").found == 3
     assert peers.version("strangers") == "1.2.3"
-    with pytest.raises(peers.PeerMissing, match="tensorflow_of_nobody is not installed"):
+    with pytest.raises(peers.PeerMissing, match="tensorflow_of_nobody"):
         peers.load("strangers.needy")
 
 

@@ -67,7 +67,7 @@ def test_words_are_those_of_most_documents_and_documents_without_them_are_left_o
     assert found.counts.toarray().tolist() == [[2, 1], [1, 3], [1, 0]]
     assert of_counts(counts, words=["w1", "w2"]).counts.toarray().tolist() == [[0, 1], [9, 0], [0, 2]]
     assert of_counts(counts, public=True).words == ("w0", "w1", "w2", "w3")
-    with pytest.raises(InputError, match="fewer than two documents"):
+    with pytest.raises(InputError, match="two documents"):
         of_counts(counts, words=["w1"])
 
 
@@ -110,7 +110,7 @@ def test_a_model_is_kept_whole_or_not_at_all(planted, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(InputError, match=r"cannot write to .*No space left"):
+        with pytest.raises(InputError, match="No space left"):
             results.keep("x", 0, np.zeros(4))
     assert list((tmp_path / "r" / "x").iterdir()) == []
     assert results.get("x", 0, 4) is None
@@ -118,7 +118,7 @@ def test_a_model_is_kept_whole_or_not_at_all(planted, tmp_path, monkeypatch):
 
 def test_results_of_another_attack_are_refused_in_one_line(planted, tmp_path):
     Results(tmp_path / "r", settings_of(planted, 0, None, topics=3, delta=1e-6))
-    with pytest.raises(InputError, match=r"holds another attack \(seed 0, not 1; topics 3, not 5\)"):
+    with pytest.raises(InputError, match="seed 0, not 1; topics 3, not 5"):
         Results(tmp_path / "r", settings_of(planted, 1, None, topics=5, delta=1e-6))
     prior = PriorTopics(np.eye(3), ("a", "b", "c"), "here", declared_public=True)
     with pytest.raises(InputError, match="prior None, not"):
@@ -130,9 +130,9 @@ def test_results_of_another_attack_are_refused_in_one_line(planted, tmp_path):
 
 def test_folders_that_hold_something_else_are_refused(tmp_path):
     (tmp_path / "mine.txt").touch()
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="other files"):
         Results(tmp_path, {})
-    with pytest.raises(InputError, match="cannot use --results"):
+    with pytest.raises(InputError, match="--results"):
         Results(tmp_path / "mine.txt", {})
     (tmp_path / "settings.json").write_text("[")
     with pytest.raises(InputError, match="damaged"):
@@ -152,13 +152,13 @@ def test_a_damaged_model_is_named(content, tmp_path):
 
 
 def test_a_model_without_topics_accuses_nobody_and_a_system_without_any_is_refused(planted):
-    with pytest.raises(InputError, match=r"no shadow model of x released topics \(too few documents\)"):
+    with pytest.raises(InputError, match=r"of x .*too few documents"):
         train([System("x", Counting(fail=True))], planted, 3, 0, Results(None, {}), QUIET)
     learned, failing = Counting(), Counting(fail=True)
     some = System("x", lambda counts, seed: (failing if len(learned.seeds) == 4 else learned)(counts, seed))
-    said = train([some], planted, 8, 0, Results(None, {}), QUIET)["x"]
-    assert np.isnan(said[4:]).all()
-    assert (outcomes("x", said, planted.memberships(0, 8), 0, None)[0].scores[4:] == -np.inf).all()
+    likelihoods = train([some], planted, 8, 0, Results(None, {}), QUIET)["x"]
+    assert np.isnan(likelihoods[4:]).all()
+    assert (outcomes("x", likelihoods, planted.memberships(0, 8), 0, None)[0].scores[4:] == -np.inf).all()
 
 
 def test_settings_tell_all_that_decides(planted):
@@ -170,7 +170,7 @@ def test_settings_tell_all_that_decides(planted):
 
 def test_ordinary_topics_need_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tomotopy", None)
-    with pytest.raises(InputError, match=r"--ordinary needs tomotopy: pip install 'dplda\[attack\]'"):
+    with pytest.raises(InputError, match=r"dplda\[attack\]"):
         ordinary_system(3)
 
 
@@ -192,9 +192,11 @@ def test_the_attack_finds_canaries_where_nothing_is_protected_and_no_more_than_i
     ]
     assert [system.name for system in systems] == [_ORDINARY, "no noise", "default, epsilon 1"]
     assert [system.statement and round(system.statement.epsilon, 1) for system in systems] == [None, None, 1.0]
-    said = train(systems, planted, 12, 0, Results(None, {}), QUIET)
+    likelihoods = train(systems, planted, 12, 0, Results(None, {}), QUIET)
     for system in systems:
-        found = outcomes(system.name, said[system.name], planted.memberships(0, 12), planted.canaries, system.statement)
+        found = outcomes(
+            system.name, likelihoods[system.name], planted.memberships(0, 12), planted.canaries, system.statement
+        )
         assert not any(outcome.exceeds for outcome in found)
         offline = next(outcome for outcome in found if outcome.targets == "canaries")
         share = offline.detections[-1].found
@@ -202,10 +204,10 @@ def test_the_attack_finds_canaries_where_nothing_is_protected_and_no_more_than_i
 
 
 def test_settings_that_a_fit_refuses_are_refused_at_once(planted):
-    with pytest.raises(InputError, match="placement must be one of"):
+    with pytest.raises(InputError, match="placement"):
         dplda_system(planted, topics=3, placement="elsewhere", epsilon=1.0)
     prior = PriorTopics(np.eye(3), ("w1", "w2", "w3"), "here", declared_public=True)
-    with pytest.raises(InputError, match="a prior is for the default placement"):
+    with pytest.raises(InputError, match="prior"):
         dplda_system(planted, topics=3, placement="config2", epsilon=1.0, prior=prior)
     system = dplda_system(planted, topics=3, placement="default", epsilon=1.0, prior=prior)
     assert system.name == "default, epsilon 1, prior"

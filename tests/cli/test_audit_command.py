@@ -23,8 +23,8 @@ LONGER = ("audit", "--placement", "config2", "--simulate", "--runs", 1500)
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is asked to be played, and nothing is."""
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The arguments of calls of `play`, which plays nothing."""
     noted: list[dict[str, Any]] = []
 
     def play(games, noise, progress, confidence):
@@ -36,14 +36,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return noted
 
 
-def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> None:
+def test_every_mechanism_and_placement_is_audited(dplda, calls, monkeypatch) -> None:
     assert set(PRIVATE) < set(catalogue.PLACEMENT_RUNS)
     monkeypatch.setattr(catalogue, "PLACEMENT_RUNS", ("config4", "config2"))  # the others take seconds to plan
     record = dplda("audit", "--json").json
     names = [game.name for game in mechanism_games(PrivacySettings())]
     placed = [f"placement {name}" for name in catalogue.PLACEMENT_RUNS]
     assert [finding["name"] for finding in record["findings"]] == names + placed
-    assert [runs for _, runs in asked[0]["games"]] == [1000] * len(names) + [100] * len(placed)
+    assert [runs for _, runs in calls[0]["games"]] == [1000] * len(names) + [100] * len(placed)
     assert (record["refuted"], record["exact_noise"], record["confidence"]) == (False, True, 0.95)
     replayed = [one["name"] for one in record["replays"]]
     assert replayed[: len(names + placed)] == names + placed
@@ -53,7 +53,7 @@ def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> 
     assert set(record["findings"][0]["shown"]) == {"epsilon", "mu", "gaussian"}
 
 
-def test_what_is_asked_for_is_what_is_audited(dplda, asked) -> None:
+def test_what_is_asked_for_is_what_is_audited(dplda, calls) -> None:
     answer = dplda(
         "audit",
         "--placement",
@@ -70,7 +70,7 @@ def test_what_is_asked_for_is_what_is_audited(dplda, asked) -> None:
         0.9,
     )
     assert answer.status == 0
-    (one,) = asked
+    (one,) = calls
     assert one["confidence"] == 0.9
     assert [game.name for game, _ in one["games"]] == ["placement config4", "placement config2"]
     for game, _ in one["games"]:
@@ -79,10 +79,10 @@ def test_what_is_asked_for_is_what_is_audited(dplda, asked) -> None:
         assert (claim.delta, game.neighbours.adjacency) == (1e-5, "replace")
 
 
-def test_the_exact_noise_is_audited_unless_it_is_simulated(dplda, asked) -> None:
+def test_the_exact_noise_is_audited_unless_it_is_simulated(dplda, calls) -> None:
     for given in ([], ["--simulate"], ["--simulate", "--seed", 0], ["--simulate", "--seed", 1]):
         assert dplda("audit", "--placement", "config4", *given).status == 0
-    exact, *simulated = (one["noise"] for one in asked)
+    exact, *simulated = (one["noise"] for one in calls)
     assert exact.private
     drawn = [tuple(noise.gaussian(1e6, 4)) for noise in simulated]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -108,7 +108,7 @@ def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
     assert answer.json["findings"] == [finding.to_json()]
 
 
-def test_a_violation_in_a_replay_is_named_and_ends_with_the_same_status(dplda, asked, monkeypatch) -> None:
+def test_a_violation_in_a_replay_is_named_and_ends_with_the_same_status(dplda, calls, monkeypatch) -> None:
     violation = Violation(Check.LOSS, "release", "2 times the charged GDP parameter")
     monkeypatch.setattr(recorded, "replay", lambda game, seed: Replay(game.name, 9, 2.0, (violation,)))
     answer = dplda("audit", "--placement", "config4")

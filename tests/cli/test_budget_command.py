@@ -31,7 +31,7 @@ def test_a_run_that_died_stays_spent_and_says_so(dplda, saved: str) -> None:
     assert told in dplda("budget", "show", "reviews").out
     assert dplda("budget", "show", "reviews", "--json").json["unfinished"] == [dead.run]
     for command in (("runs",), ("budget", "history")):
-        assert "started and never finished: counted as wholly spent" in " ".join(dplda(*command).out.split())
+        assert "counted as wholly spent" in " ".join(dplda(*command).out.split())
 
 
 def test_show_json_is_one_dataset_or_all(dplda, saved: str) -> None:
@@ -160,7 +160,7 @@ def test_verify_tells_what_the_witness_knows(dplda, saved: str, witness: Path, m
 def test_an_older_copy_is_accepted_only_when_asked_for(dplda, older: Path) -> None:
     answer = dplda("budget", "accept-copy")
     assert answer.status == 2
-    assert "cannot ask for confirmation without a terminal: add --yes" in answer.err
+    assert "add --yes" in answer.err
     assert dplda("budget", "show").status == 2
     answer = dplda("budget", "accept-copy", "--yes")
     assert answer.status == 0

@@ -46,14 +46,14 @@ class Recorder:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(fit_with=recorder.learn, plan_fit=None))
     monkeypatch.setattr(dplda.runs.corpus, "read_corpus", recorder.open, raising=False)
     return recorder
 
 
-def test_json_has_the_keys_of_the_interface_and_nothing_else_on_stdout(dplda, asked: Recorder, home: Path) -> None:
+def test_json_has_the_keys_of_the_interface_and_nothing_else_on_stdout(dplda, recorder: Recorder, home: Path) -> None:
     answer = dplda("fit", "reviews.jsonl", "--json")
     assert answer.status == 0
     record = answer.json
@@ -68,14 +68,14 @@ def test_json_has_the_keys_of_the_interface_and_nothing_else_on_stdout(dplda, as
     assert np_model.privacy.to_json() == record["privacy"]
 
 
-def test_private_notes_go_to_stderr_only(dplda, asked: Recorder) -> None:
+def test_private_notes_go_to_stderr_only(dplda, recorder: Recorder) -> None:
     for answer in (dplda("fit", "x", "--json"), dplda("fit", "x", "--out", "elsewhere")):
         assert NOTE in answer.err
         assert "Local diagnostics" in answer.err
         assert NOTE not in answer.out
 
 
-def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> None:
+def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) -> None:
     answer = dplda("fit", "x")
     for expected in ("differentially private for one", "epsilon 1.25", "models/toy-aaaaaa", "w0"):
         assert expected in answer.out
@@ -88,9 +88,9 @@ def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> 
         assert expected not in answer.out
 
 
-def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
+def test_defaults_are_those_of_the_interface(dplda, recorder: Recorder) -> None:
     dplda("fit", "x")
-    given = {name: value for name, value in asked.fit.items() if name not in ("ledger", "progress", "seconds")}
+    given = {name: value for name, value in recorder.fit.items() if name not in ("ledger", "progress", "seconds")}
     assert given == {name: OPTIONS[name].default for name in given} | {"models": Path("models")}
     assert {name: given[name] for name in ("n_topics", "epsilon", "delta", "placement", "calibration")} == {
         "n_topics": None,
@@ -101,19 +101,19 @@ def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
     }
 
 
-def test_options_arrive(dplda, asked: Recorder, home: Path) -> None:
+def test_options_arrive(dplda, recorder: Recorder, home: Path) -> None:
     (home / "words.txt").write_text("\ufeffalpha\nbeta\n\n gamma \n", encoding="utf-8")
     command = "fit x --topics auto --epsilon 0.5 --delta 1e-7 --placement none --adjacency replace --dataset d"
     command += " --vocabulary words.txt --max-vocabulary 50 --max-document-frequency 0.3 --alpha0 2 --device auto"
     command += " --out m --ledger l.db --simulate --seed 7 --text-field t --id-field i --unit-field u --format csv"
     command += " --language de --lemmas --tokenizer fast --one-line --pattern *.csv --encoding cp1252"
     assert dplda(*command.split()).status == 0
-    assert (asked.fit["n_topics"], asked.fit["epsilon"], asked.fit["delta"]) == ("auto", 0.5, 1e-7)
-    assert (asked.fit["placement"], asked.fit["adjacency"], asked.fit["dataset"]) == ("none", "replace", "d")
-    assert asked.fit["vocabulary"] == ["alpha", "beta", "gamma"]
-    assert (asked.fit["out"], asked.fit["models"], asked.fit["simulate_seed"]) == (Path("m"), None, 7)
-    assert asked.fit["ledger"].path == home / "l.db"
-    assert asked.read == {
+    assert (recorder.fit["n_topics"], recorder.fit["epsilon"], recorder.fit["delta"]) == ("auto", 0.5, 1e-7)
+    assert (recorder.fit["placement"], recorder.fit["adjacency"], recorder.fit["dataset"]) == ("none", "replace", "d")
+    assert recorder.fit["vocabulary"] == ["alpha", "beta", "gamma"]
+    assert (recorder.fit["out"], recorder.fit["models"], recorder.fit["simulate_seed"]) == (Path("m"), None, 7)
+    assert recorder.fit["ledger"].path == home / "l.db"
+    assert recorder.read == {
         **{"path": "x", "format": "csv", "text_field": "t", "id_field": "i", "unit_field": "u"},
         **{"language": "de", "lemmas": True, "tokenizer": "fast", "encoding": "cp1252"},
         **{"one_line": True, "pattern": "*.csv"},
@@ -124,31 +124,31 @@ def test_options_arrive(dplda, asked: Recorder, home: Path) -> None:
     ("given", "column"),
     [([], None), (["--unit", "document"], None), (["--unit", "user"], "user"), (["--unit-field", "user"], "user")],
 )
-def test_the_unit_is_the_document_or_a_column(dplda, asked: Recorder, given: list[str], column: str | None) -> None:
+def test_the_unit_is_the_document_or_a_column(dplda, recorder: Recorder, given: list[str], column: str | None) -> None:
     assert dplda("fit", "x", *given).status == 0
-    assert asked.read.get("unit_field") == column
+    assert recorder.read.get("unit_field") == column
 
 
 @pytest.mark.parametrize("given", [["--seed", "1"], ["--unit", "document", "--unit-field", "user"]])
-def test_contradictions_are_wrong_usage_and_nothing_is_asked(dplda, asked: Recorder, given: list[str]) -> None:
+def test_contradictions_are_wrong_usage_and_nothing_is_asked(dplda, recorder: Recorder, given: list[str]) -> None:
     assert dplda("fit", "x", *given).status == 2
-    assert not asked.read
-    assert not asked.fit
+    assert not recorder.read
+    assert not recorder.fit
 
 
 @pytest.mark.parametrize(
     ("error", "status"), [(InputError("bad"), 2), (BudgetRefused("no"), 3), (UnsupportedByData("none passed"), 4)]
 )
 def test_refusals_keep_their_status_and_stdout_stays_empty(
-    dplda, asked: Recorder, error: Exception, status: int
+    dplda, recorder: Recorder, error: Exception, status: int
 ) -> None:
-    asked.error = error
+    recorder.error = error
     answer = dplda("fit", "x", "--json")
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.endswith(f"dplda: {error}\n")
 
 
-def test_a_run_that_is_not_private_says_so_first(dplda, asked: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_not_private_says_so_first(dplda, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     import dataclasses
 
     import handmade

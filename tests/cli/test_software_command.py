@@ -48,8 +48,8 @@ def test_a_run_of_other_code_is_called_so_with_what_differs(dplda, home: Path, o
     assert "NOT the code" in dplda("software", run).out
 
 
-def test_a_run_of_before_says_that_it_does_not_know(dplda, saved: str) -> None:
-    assert "does not say" in dplda("software", saved).out
+def test_a_run_without_recorded_software_says_so(dplda, saved: str) -> None:
+    assert "does not record" in dplda("software", saved).out
     assert dplda("software", saved, "--json").json["same_code"] is None
     assert "not recorded" in dplda("runs", "show", saved).out
 

@@ -179,7 +179,7 @@ class Harness:
         started = [self.start(task, *arguments) for _ in range(processes)]
         for _ in range(rounds):
             for _, connection in started:
-                received(connection)
+                receive(connection)
             for _, connection in started:
                 connection.send("go")
         return [_last_of(process, connection) for process, connection in started]
@@ -189,7 +189,7 @@ def _last_of(process: BaseProcess, connection: Connection) -> Any:
     last = None
     try:
         while True:
-            last = received(connection)
+            last = receive(connection)
     except EOFError:  # it has ended
         return last
     finally:
@@ -198,7 +198,7 @@ def _last_of(process: BaseProcess, connection: Connection) -> Any:
         process.join()
 
 
-def received(connection: Connection) -> Any:
+def receive(connection: Connection) -> Any:
     """Return the next message of another process.
 
     Raises `EOFError` if the process has ended, and `Broken` if it sends nothing for a minute.

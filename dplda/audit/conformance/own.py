@@ -75,7 +75,9 @@ class _OwnLedger:
             sound=True,
             batch=request.batch,
         )
-        reservation.bind(_fingerprint(request.documents))
+        hashes = [int.from_bytes(hashlib.blake2b(b"%d" % i, digest_size=8).digest(), "big") for i in request.documents]
+        digest = hashlib.sha256(repr(request.documents).encode()).hexdigest()
+        reservation.bind(Fingerprint(digest, Sketch(hashes)))
         return _OwnHandle(reservation)
 
 
@@ -85,8 +87,3 @@ def factory(folder: Path, outside: Path) -> _OwnLedger:
     Its witness, the marks that reveal an older copy of the ledger, is in `outside`.
     """
     return _OwnLedger(folder, outside)
-
-
-def _fingerprint(documents: range) -> Fingerprint:
-    hashes = [int.from_bytes(hashlib.blake2b(b"%d" % i, digest_size=8).digest(), "big") for i in documents]
-    return Fingerprint(hashlib.sha256(repr(documents).encode()).hexdigest(), Sketch(hashes))

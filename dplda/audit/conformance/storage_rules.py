@@ -21,7 +21,7 @@ from dplda.audit.conformance.harness import (
     Place,
     admits,
     kill,
-    received,
+    receive,
     restore,
     spread,
     storage_calls,
@@ -285,7 +285,7 @@ def locked_file_releases_nothing(harness: Harness) -> None:
     with harness.open(place) as ledger:
         handle = ledger.reserve(plan)
         process, connection = harness.start(_hold_locks, place.folder)
-        received(connection)
+        receive(connection)
         released = succeeds(handle.charge, 0)
         connection.send("done")
         process.join()
