@@ -200,9 +200,9 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
     report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
     if not report.text_fields or not facts.keys() >= set(report.text_fields):
         return  # the public checks say so
-    _judge_text([facts[name] for name in report.text_fields], report)
     present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)
     report.language = guess_language(["\n".join(texts) for texts in present if texts])
+    _judge_text([facts[name] for name in report.text_fields], report)
     given = chosen.get("language", "en")
     if report.language is not None and report.language != given:
         how = "is given" if "language" in chosen else "is the default"
@@ -253,7 +253,7 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
         missing = _number(n_missing / len(sample.rows), sample)
         report.remarks.append(f"{missing} have no text in {both} and contribute nothing.")
     n_words = sum(column.mean_words for column in columns)
-    if any(column.text_share for column in columns) and n_words < 3 and report.language is None:
+    if any(column.text_share for column in columns) and n_words < 3 and report.language not in UNSPACED:
         named = len(columns) == 1 and columns[0].name in sample.names
         shown = f"Column {columns[0].name!r}" if named else "The text"
         report.remarks.append(

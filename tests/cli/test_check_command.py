@@ -244,6 +244,7 @@ def test_text_without_spaces_is_noted(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(jsonl({"text": "我喜歡學習機器學習和自然語言處理"}))
     answer = dplda("check", "x.jsonl")
     assert "does not separate words by white space" in answer.out
+    assert "of fewer than three words" not in answer.out
     assert "--language zh" in answer.out
 
 
