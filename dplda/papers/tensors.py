@@ -119,7 +119,7 @@ def private_tensor_power_method(
     Each power step is one Gaussian query of all `starts` vectors. The values after the last step of a pair are one
     query, too. The noise is the multiplier of rank * (iterations + 1) equal queries times `entry_scales` or
     `unit_scales`. Normalisation and deflation are post-processing. There are two differences from the paper. The
-    paper's noise level nu, which no composition theorem supports (docs/privacy.md, section 1), is replaced by exact
+    paper's noise level nu, which no composition theorem supports (docs/papers.md, errata), is replaced by exact
     composition. Restarts are charged by their joint sensitivity, whereas the paper's K = k L (R + 1) counts each one
     separately.
 

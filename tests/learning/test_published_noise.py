@@ -50,7 +50,7 @@ def test_one_document_moves_m3_by_more_than_theorem_4_prints():
 
 
 def test_theorem_5_at_the_spectrum_of_the_erratum():
-    """Documents of one word each, 101, 100 and 10 of a kind, alpha0 near 0: 8.49e-2 (docs/privacy.md, section 1)."""
+    """Documents of one word each, 101, 100 and 10 of a kind, alpha0 near 0: 8.49e-2 (docs/papers.md, errata)."""
     q = replace(Q, documents=211, topics=2, alpha0=1e-9, sigma_k=100 / 211)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(published_noise, "_FLOOR", 0.0)

@@ -23,15 +23,15 @@ The paper leaves details open. They are read as follows; each item says where it
 * Topics are projected on the simplex without being scaled to sum to 1 first, as in the code.
 * In configuration 4 no noise is printed for alpha, so all topics get the same prevalence.
 
-The formulas of the noise (appendices A, G and H) are the paper's, even where they are wrong: docs/privacy.md,
-section 1, lists where each proof fails. Where two printed formulas disagree, or one cannot be evaluated, the authors'
+The formulas of the noise (appendices A, G and H) are the paper's, even where they are wrong: docs/papers.md,
+errata, lists where each proof fails. Where two printed formulas disagree, or one cannot be evaluated, the authors'
 code decides. The code's second moment is alpha0 (alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are
 (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1)) times the paper's. Its floors are converted to the paper's units here.
 
 `bound` evaluates the paper's bounds on the error of a topic (Theorems 10, 12, 14, 16; appendix H) from public numbers,
 for the same noise. The proofs state them in terms of norms of the noise, (124) to (141), before they hide constants in
 an O(). They bound ||mu_i - mu_i^DP||_2 around the topics learned without noise. Two distributions are at most sqrt(2)
-apart, so a larger bound is vacuous. The corrections listed in docs/privacy.md, section 1, are applied.
+apart, so a larger bound is vacuous. The corrections listed in docs/papers.md, errata, are applied.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ u        for each topic, R steps u <- T(I, u, u) / |T(I, u, u)| from a random st
 lambda   T(u, u, u) from one more such product at the last u; then deflation by lambda u^3
 topics   the pairs (lambda, u), unwhitened
 
-Wang and Anandkumar protect one entry of a tensor, and this placement one unit (docs/privacy.md, section 1). Every u is
+Wang and Anandkumar protect one entry of a tensor, and this placement one unit (docs/papers.md, errata). Every u is
 public or released, so LDA's correction and deflation are post-processing. C is a quantile of the norms of whole
 tensors, because products at a random u are shorter than those at the u of a topic.
 """

@@ -3,7 +3,7 @@
 Three words take part alike: as many documents repeat the first as repeat the second or the third, and the rest hold
 all three. The second moment then has one eigenvalue twice, and two topics cut that pair. Which direction of the pair is
 kept is for one document to say: by the word that it repeats. Theorem 5 takes the whitening for unique and its change
-for one of order 1/N (docs/privacy.md, section 1); the topics that are released show the word.
+for one of order 1/N (docs/papers.md, errata); the topics that are released show the word.
 """
 
 from __future__ import annotations
