@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dplda.base.config import DEFAULT_GRANT
+
 
 def test_a_stranger_gets_topics_from_text_and_every_command_knows_the_run(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", "s", "--documents", 2500).status == 0
@@ -27,7 +29,7 @@ def test_a_stranger_gets_topics_from_text_and_every_command_knows_the_run(dplda,
     saved = b"".join(path.read_bytes() for path in (home / fitted["model"]).iterdir())
     assert b"seconds" not in saved
 
-    refused = dplda("fit", *corpus, "--topics", 4, "--epsilon", 9, "--json")
+    refused = dplda("fit", *corpus, "--topics", 4, "--epsilon", DEFAULT_GRANT[0], "--json")
     assert (refused.status, refused.out) == (3, "")
     assert "dplda budget grant sample" in refused.err
     wrong = dplda("fit", *corpus, "--epsilon", "nan")
