@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import yaml
 
 from dplda.audit.deployments_registry import _OPEN_DATE
 
-SCHEMA = Path(__file__).parents[1] / "report" / "registry_schema" / "deployments-schema.yaml"
+SCHEMA = Path(__file__).parents[1] / "audit" / "registry_schema" / "deployments-schema.yaml"
 
 
 def complaints(text: str) -> list[str]:
     """What the schema has against an entry, as the registry's own check asks it."""
+    import jsonschema  # takes seconds
+
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     validator = jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
     return [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(yaml.safe_load(text))]

@@ -31,13 +31,13 @@ ANSWERS = Answers(
 )
 
 
-def paper(kind: str, **changes: Any) -> str:
+def form(kind: str, **changes: Any) -> str:
     return write_form(kind, run_model(**changes), all_runs())[0]
 
 
 @pytest.mark.parametrize("kind", MARKDOWN)
 def test_every_fact_of_the_report_is_in_the_assessment_and_those_of_a_point_in_the_checklist(kind: str) -> None:
-    facts, text = Facts(run_model(), all_runs()), paper(kind)
+    facts, text = Facts(run_model(), all_runs()), form(kind)
     keys = set(TITLES) - {"domain"} if kind == "assessment" else {key for point in POINTS for key in point.facts}
     assert [s for key in keys for s in facts[key] if f"- {s.replace('<', '&lt;')}\n" not in text] == []
     assert not any(word in text for word in facts.model.vocabulary), "no words of topics"
@@ -64,14 +64,14 @@ def test_neither_answers_nor_names_become_markup_or_headings(kind: str) -> None:
     text, _ = write_form(kind, model, None, ANSWERS, title="<script>alert(1)</script>")
     assert "<" not in text
     headings = re.findall(r"^#+ .*$", text, flags=re.MULTILINE)
-    plain = re.findall(r"^#+ .*$", paper(kind), flags=re.MULTILINE)
+    plain = re.findall(r"^#+ .*$", form(kind), flags=re.MULTILINE)
     assert len(headings) == len(plain)
     assert "no heading" not in " ".join(headings)
 
 
 @pytest.mark.parametrize("kind", MARKDOWN)
 def test_a_paper_reads_well_as_it_is(kind: str) -> None:
-    text = paper(kind)
+    text = form(kind)
     assert text.startswith("# Topics of toys: ")
     assert "\n\n\n" not in text
     assert "{" not in text
@@ -124,7 +124,7 @@ def test_answers_turn_open_points_into_answered_ones_and_no_others() -> None:
 
 def test_the_checklist_counts_its_points() -> None:
     points = judge_points(Facts(run_model(), all_runs()), Answers())
-    text = paper("checklist")
+    text = form("checklist")
     assert sum(counts(points).values()) == len(POINTS)
     for state, count in counts(points).items():
         assert f"| {state} | {count} |" in text
