@@ -48,7 +48,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (StoreWriter, "_flush"),
     (StoreWriter, "_finish"),
     (PartialStore, "add"),
-    (Fingerprinter, "sealed"),
+    (Fingerprinter, "to_json"),
     (CountStore, "blocks"),
     (dplda.runs.run, "fingerprint"),
     (Reservation, "bind"),
@@ -62,7 +62,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Reservation, "finish"),
     (dplda.cli.fit_command, "show_topics"),
 )
-KILLED = ("append", "sealed", "charge", "save")
+KILLED = ("append", "to_json", "charge", "save")
 
 
 def _interrupted() -> None:
@@ -144,6 +144,8 @@ def _nothing() -> None:
 
 
 def _breaking(owner: Any, name: str, failure: Callable[[], None]) -> Callable[[], None]:
+    assert hasattr(owner, name), f"{owner.__name__} has no {name} to break"
+
     def broken(*_: Any, **__: Any) -> None:
         document = SECRET  # a local variable, which a traceback with values would show
         failure()

@@ -85,7 +85,7 @@ def test_no_canary_is_in_anything_but_stores_that_only_the_owner_can_read(ran) -
             assert owner_only(path, top), (line["case"], place)
             stored.add(line["case"])
     assert {"everything", "import"} <= stored, "the search finds what is there"
-    assert any(case == "killed at sealed" for case in stored)
+    assert any(case == "killed at to_json" for case in stored)
 
 
 def test_no_name_of_a_file_is_a_canary(ran) -> None:
@@ -113,7 +113,7 @@ def test_partial_stores_are_left_by_killed_runs_and_behind_whole_shards_only(ran
     folder, lines = ran
     for line in lines:
         partial = list((folder / line["folder"]).rglob(".*.partial"))
-        assert line["status"] == -9 or not partial or line["case"].endswith("at sealed"), line["case"]
+        assert line["status"] == -9 or not partial or line["case"].endswith("at to_json"), line["case"]
 
 
 def test_failures_are_told_in_one_line_without_a_traceback(ran) -> None:
