@@ -8,6 +8,7 @@ import killing
 import pytest
 
 import dplda
+from dplda.base.config import DEFAULT_GRANT
 from dplda.budget.accountant import capacity, cost
 
 SCRIPT = Path(__file__).parent / "helpers" / "many_fits.py"
@@ -25,7 +26,7 @@ def test_fits_at_once_never_exceed_the_grant_together(tmp_path, fits, names):
     assert set(exits) <= {"done", "BudgetRefused"}
     done = [run for run in ledger.runs() if run.status == "done"]
     assert len(done) == exits.count("done")
-    assert sum((cost(run.counted) for run in done), start=cost([])).fits(capacity(10.0, 1e-5))
+    assert sum((cost(run.counted) for run in done), start=cost([])).fits(capacity(*DEFAULT_GRANT))
     for dataset in ledger.datasets():
         assert dataset.spent.fits(dataset.grant.capacity)
     if names == "reviews":
@@ -35,4 +36,4 @@ def test_fits_at_once_never_exceed_the_grant_together(tmp_path, fits, names):
 
 def sum_that_fit(run) -> int:
     """How many runs of this cost fit into the first grant."""
-    return int(capacity(10.0, 1e-5).mu_squared / run.cost.mu_squared)
+    return int(capacity(*DEFAULT_GRANT).mu_squared / run.cost.mu_squared)

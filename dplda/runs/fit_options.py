@@ -1,6 +1,6 @@
 """The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
 
-To add an option, add a field to `FitOptions` with its help, and the code that uses it.
+An option is a field of `FitOptions` with its help. docs/where.md lists the other places of a setting.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ SPLITS = {  # far from the placements' own
     "config3": {"e7": 0.15, "e8": 0.85},
     "tensor-power": {"power": 0.8, "e8": 0.2},
 }
+assert STAGES.keys() == {name for name in PRIVATE if registry.find(name).split}, "a placement with edges has no stages"
 CASES = [  # placement, split, public words, topics, epsilon, delta
     *[(name, None, True, 5, 0.7, 1e-6) for name in PRIVATE],
     *[(name, SPLITS.get(name), False, 20, 0.3, 1e-9) for name in PRIVATE],

@@ -50,10 +50,16 @@ def test_the_command_has_the_declared_options_with_their_help_and_defaults() -> 
 def test_every_setting_of_a_fit_is_an_option() -> None:
     other = {"topics": "n_topics", "words": "vocabulary"}
     for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings):
-        assert {other.get(each.name, each.name) for each in fields(group)} <= set(OPTIONS)
+        forgotten = {other.get(each.name, each.name) for each in fields(group)} - set(OPTIONS)
+        assert not forgotten, f"FitOptions in dplda/runs/fit_options.py has no field {forgotten}"
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
     assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
+
+
+def test_every_number_among_the_options_has_a_range() -> None:
+    unbounded = {name for name, option in OPTIONS.items() if type(option.default) in (int, float) and not option.range}
+    assert not unbounded, f"FitOptions gives no range=RANGES[...] (dplda/base/config.py) for {unbounded}"
 
 
 def test_every_setting_that_decides_what_is_learned_is_a_fact_of_the_run() -> None:

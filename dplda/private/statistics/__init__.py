@@ -27,7 +27,8 @@ nothing is registered. A statistic of this package needs four things more:
 
 1. its sensitivity, proved in docs/privacy.md, section 2;
 2. its names in the imports and in `__all__` below, from where placements take it;
-3. a contribution in tests/trust/test_eligibility.py, which fails without one, and a game in `dplda.audit.catalogue`;
+3. a contribution in tests/trust/test_eligibility.py, which fails without one, and, if fits release it, a game in
+   `dplda.audit.catalogue`;
 4. for a GPU, a function in unit_sums.cu and a `CudaTwin` with an example, on which every GPU is tested.
 
 `statistic` says what a statistic must state. `unit_sums` is the loop over units that all of them share, where
