@@ -1,13 +1,22 @@
 """The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
 
-To add an option, add a field to `FitOptions` with its help, and the code that uses it.
+An option is a setting (`dplda.learning.settings`), which decides what is learned and which the run records, or an
+argument of `dplda.runs.fitting`, such as the folder of the model. To add a setting, add a field of the same name to
+
+1. `ModelSettings`, with its default (or to another group that `FitSettings` has),
+2. `RANGES` in `dplda.base.config`, with its range, if it is a number,
+3. `RunFacts` in `dplda.model.run_facts`, which records it,
+4. `FitOptions` here, with its help,
+
+and read it where it is used, as ``settings.model.NAME``. `dplda.fit`, `PrivateLDA`, the command and its page, the
+ledger and the report need nothing else. `tests/runs/test_fit_options.py` names the place that was forgotten.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
@@ -58,15 +67,18 @@ class Option:
     choices: tuple[str, ...] = ()
     """All allowed values, if they are few."""
 
-    range: Range | None = None
-    """The allowed numbers, which `FitSettings` checks."""
-
     of_matrix: bool = True
     """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
+
+    range: Range | None = None
+    """The allowed numbers, which `RANGES` holds and `FitSettings` checks."""
 
 
 def _option(default: Any, help: str = "", group: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"option": Option(default=default, help=help, group=group, **more)})
+
+
+_SETTING_OF = {"n_topics": "topics", "vocabulary": "words"}  # the options whose setting has another name
 
 
 @dataclass(frozen=True)
@@ -84,16 +96,12 @@ class FitOptions:
         f"{DEFAULTS.model.topics}, or in a series that continues the number of its topics.",
         flags=("--topics", "-k"),
         metavar="K|auto",
-        range=RANGES["topics"],
     )
-    epsilon: float = _option(
-        DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY, range=RANGES["epsilon"]
-    )
+    epsilon: float = _option(DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY)
     delta: float = _option(
         DEFAULTS.privacy.delta,
         "The delta of each run's (epsilon, delta) guarantee.",
         PRIVACY,
-        range=RANGES["delta"],
     )
     placement: str = _option(
         DEFAULTS.model.placement,
@@ -142,7 +150,6 @@ class FitOptions:
     simulate_seed: int | None = _option(
         None,
         python="Seed of simulated noise, which makes the run reproducible and NOT PRIVATE.",
-        range=RANGES["simulate_seed"],
     )
     _: KW_ONLY
     adjacency: str = _option(
@@ -155,7 +162,6 @@ class FitOptions:
         DEFAULTS.vocabulary.max_vocabulary,
         "Maximum number of words in the vocabulary.",
         TOPICS,
-        range=RANGES["max_vocabulary"],
         of_matrix=False,
     )
     max_document_frequency: float | None = _option(
@@ -163,14 +169,12 @@ class FitOptions:
         "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
         TOPICS,
         kind=float,
-        range=RANGES["max_document_frequency"],
         of_matrix=False,
     )
     alpha0: float = _option(
         DEFAULTS.model.alpha0,
         "Sum of the parameters of the Dirichlet prior over topics.",
         EXPERT,
-        range=RANGES["alpha0"],
     )
     split: Mapping[str, float] | None = _option(
         None,
@@ -241,7 +245,10 @@ class FitOptions:
         return FitSettings.of(**named | known)
 
 
-OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(FitOptions)}
+OPTIONS: dict[str, Option] = {
+    each.name: replace(each.metadata["option"], range=RANGES.get(_SETTING_OF.get(each.name, each.name)))
+    for each in fields(FitOptions)
+}
 COMMAND = tuple(name for name, option in OPTIONS.items() if option.group)  # those of `dplda fit`
 OF_MATRIX = tuple(name for name, option in OPTIONS.items() if option.of_matrix)  # those of `PrivateLDA`
 _SETTINGS = tuple(  # those that are settings of the same name
@@ -265,7 +272,7 @@ def describe_options() -> str:
     return "\n".join(lines)
 
 
-def taking_options(
+def spread_options(
     function: Callable[[_Corpus, FitOptions], _Result], options: Callable[_Parameters, FitOptions], name: str
 ) -> Callable[Concatenate[_Corpus, _Parameters], _Result]:
     """Return `function` under another `name`, with the options as parameters of its own."""

@@ -21,7 +21,7 @@ from dplda.learning.verdicts import NOISE
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
-from dplda.runs.fit_options import FitOptions, taking_options
+from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import find_place, renumber_topics
 from dplda.runs.words import find_words, usable_seed_words, usable_words, warn_of_prior_words
@@ -48,7 +48,7 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     return run.execute(ledger, folder=folder, progress=options.progress, seconds=options.seconds)
 
 
-fit = taking_options(fit_with, FitOptions, "fit")
+fit = spread_options(fit_with, FitOptions, "fit")
 
 
 def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOptions) -> Run[TopicModel]:
