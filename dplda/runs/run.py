@@ -186,7 +186,9 @@ class Run(Generic[Result]):
         return result
 
     @contextmanager
-    def _reserved(self, ledger: Ledger | Literal[False], made_by: Mapping[str, Any]) -> Iterator[_Recorder]:
+    def _reserved(
+        self, ledger: Ledger | Literal[False], made_by: Mapping[str, Any]
+    ) -> Iterator[Reservation | _Unrecorded]:
         """Context manager: reserve the budget; a failure in the body ends the run and refunds what was never charged.
 
         The reasons that the ledger keeps contain no private text. An interrupt propagates with a note on what was
@@ -317,9 +319,6 @@ class _Unrecorded:
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
     ) -> None: ...
-
-
-_Recorder = Reservation | _Unrecorded
 
 
 @contextmanager
