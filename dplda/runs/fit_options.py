@@ -45,31 +45,22 @@ class Option:
 
     default: Any
     """The value if none is given."""
-
     help: str
     """The sentence in --help, where CORPUS is the corpus."""
-
     group: str = ""
     """The group in --help; empty if the command has no such option."""
-
     python: str = ""
     """The sentence in the documentation of `dplda.fit`, if the value is another one than on the command line."""
-
     flags: tuple[str, ...] = ()
     """Names on the command line, if they are not that of the field."""
-
     metavar: str | None = None
     """What stands for the value in --help."""
-
     kind: type | None = None
     """The type of the value on the command line; None: that of the default, or text."""
-
     choices: tuple[str, ...] = ()
     """All allowed values, if they are few."""
-
     of_matrix: bool = True
     """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
-
     range: Range | None = None
     """The allowed numbers, which `RANGES` holds and `FitSettings` checks."""
 
@@ -230,11 +221,11 @@ class FitOptions:
     )
 
     def settings(self, **known: Any) -> FitSettings:
-        """Check the settings, and return them.
+        """Check the options, and return them as settings.
 
-        `known` are settings that the corpus or the ledger decide: the prior and the place in a series, and what takes
-        the place of the number of topics and of the words that were asked for. Raises `InputError` for settings that
-        are out of range or contradict each other.
+        `known` replaces what the corpus or the ledger decides: the prior and the place in a series, the number of
+        topics of a series that continues, and the words that documents can contain. Raises `InputError` for settings
+        that are out of range or contradict each other.
         """
         words, seeds = self.vocabulary, self.seed_words
         named = {name: getattr(self, name) for name in _SETTINGS} | {

@@ -72,16 +72,12 @@ class Place:
 
     dataset: str
     """The dataset that is charged."""
-
     series: str | None = None
     """The same name, if the dataset is a series."""
-
     batch: str | None = None
     """The batch of the series that the run is on."""
-
     prior: PriorTopics | None = None
     """The topics that the run may start from; in a series, those of the previous batch if none are given."""
-
     earlier: TopicModel | None = None
     """The model of the previous batch."""
 
