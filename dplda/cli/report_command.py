@@ -168,13 +168,13 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
     """
-    from dplda.runs.series import before, load_run
+    from dplda.runs.series import batches_before, load_run
 
     ledger, facts = find_ledger(ledger_path), models[0].facts
     if len(models) > 1 or ledger is None or facts.series is None:
         return {}
     found = {}
-    for run in before(ledger, facts.series, str(facts.batch)):
+    for run in batches_before(ledger, facts.series, str(facts.batch)):
         if run.sound:
             with suppress(InputError):
                 found[str(run.batch)] = load_run(run)

@@ -295,7 +295,7 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         return
     say(f"Differences {since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
-        say(f"  {change.described(names[change.topic])}")
+        say(f"  {change.describe(names[change.topic])}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
 

@@ -79,7 +79,7 @@ def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
     if not certain:
         return "No difference holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
-    told = shown("; ".join(change.described(names[change.topic]) for change in largest))
+    told = shown("; ".join(change.describe(names[change.topic]) for change in largest))
     more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""
     return f"With 95 % probability, all of these hold: {told}{more}."
 

@@ -333,20 +333,18 @@ def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
     language = reading.get("language") or Tokenization.language
     given: Collection[str | Path] | str | Path | None = reading.get("stopwords")
     items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
-    words = [word for item in items for word in _words_of_item(item, language)]
+    words = list[str]()
+    for item in items:
+        if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
+            words += names(named[1] or language)
+        elif isinstance(item, ListName | Path):
+            words += read_word_list(Path(item))
+        elif isinstance(item, str):
+            words.append(item)
+        else:
+            raise InputError("stopwords must be words, or the path of a file with one word a line.")
     stopwords = tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
     return _choose(Tokenization, {**reading, "stopwords": stopwords})
-
-
-def _words_of_item(item: str | Path, language: str) -> Sequence[str]:
-    """List the words of the list that `item` names; `item` itself if it is a word. Raises `InputError` otherwise."""
-    if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
-        return names(named[1] or language)
-    if isinstance(item, ListName | Path):
-        return read_word_list(Path(item))
-    if isinstance(item, str):
-        return [item]
-    raise InputError("stopwords must be words, or the path of a file with one word a line.")
 
 
 def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
@@ -372,7 +370,7 @@ def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
 
 
 def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
-    """A `kind`, with those options of `reading` that are fields of this dataclass; None means a field's default."""
+    """Make a `kind` of the options of `reading` that are its fields; None stands for a field's default."""
     names = {field.name for field in fields(kind)}
     chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
     return kind(**chosen)

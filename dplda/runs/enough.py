@@ -54,12 +54,17 @@ def require_documents(
 
     def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
         stand_out = number * run_mu(settings) >= least
-        return stand_out and (words_known or enough_words(settings, events, number))
+        if words_known or not stand_out:
+            return stand_out
+        # Is a typical corpus of this size expected to give the words that the topics need?
+        multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
+        needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
+        return len(typical_words(settings, needed / (VOTE * number))) >= settings.model.least_words
 
     if enough(settings, events, _most(documents, events)):
         return
 
-    def by_budget(epsilon: float) -> bool:
+    def enough_at(epsilon: float) -> bool:
         scaled = scale_events(events, settings, epsilon)
         return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
 
@@ -73,7 +78,7 @@ def require_documents(
         purpose = "learn topics from them"
 
     counted = "documents" if unit == "document" else f"different values of {unit}"
-    budget = find_least(by_budget, RANGES["epsilon"])
+    budget = find_least(enough_at, RANGES["epsilon"])
     number = find_least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS)
     signal = _most(documents, events) * run_mu(settings)
     fewer_words = not words_known and signal >= _LEAST_SIGNAL
@@ -101,13 +106,6 @@ def _most(documents: float, events: Sequence[Event]) -> int:
 def _size_std(events: Sequence[Event]) -> float:
     (size,) = (event for event in events if event.stage == Stage.SIZE)
     return size.noise_multiplier or 0.0
-
-
-def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
-    """Return whether a typical corpus of `documents` is expected to give the words that the topics need."""
-    multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
-    needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
-    return len(typical_words(settings, needed / (VOTE * documents))) >= settings.model.least_words
 
 
 def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:

@@ -1,13 +1,22 @@
 """The options of a fit, each declared once: for `dplda.fit`, the estimator `PrivateLDA`, and the command `dplda fit`.
 
-An option is a field of `FitOptions` with its help. docs/where.md lists the other places of a setting.
+An option is a setting (`dplda.learning.settings`), which decides what is learned and which the run records, or an
+argument of `dplda.runs.fitting`, such as the folder of the model. To add a setting, add a field of the same name to
+
+1. `ModelSettings`, with its default (or to another group that `FitSettings` has),
+2. `RANGES` in `dplda.base.config`, with its range, if it is a number,
+3. `RunFacts` in `dplda.model.run_facts`, which records it,
+4. `FitOptions` here, with its help,
+
+and read it where it is used, as ``settings.model.NAME``. `dplda.fit`, `PrivateLDA`, the command and its page, the
+ledger and the report need nothing else. `tests/runs/test_fit_options.py` names the place that was forgotten.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
@@ -36,37 +45,31 @@ class Option:
 
     default: Any
     """The value if none is given."""
-
     help: str
     """The sentence in --help, where CORPUS is the corpus."""
-
     group: str = ""
     """The group in --help; empty if the command has no such option."""
-
     python: str = ""
     """The sentence in the documentation of `dplda.fit`, if the value is another one than on the command line."""
-
     flags: tuple[str, ...] = ()
     """Names on the command line, if they are not that of the field."""
-
     metavar: str | None = None
     """What stands for the value in --help."""
-
     kind: type | None = None
     """The type of the value on the command line; None: that of the default, or text."""
-
     choices: tuple[str, ...] = ()
     """All allowed values, if they are few."""
-
-    range: Range | None = None
-    """The allowed numbers, which `FitSettings` checks."""
-
     of_matrix: bool = True
     """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
+    range: Range | None = None
+    """The allowed numbers, which `RANGES` holds and `FitSettings` checks."""
 
 
 def _option(default: Any, help: str = "", group: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"option": Option(default=default, help=help, group=group, **more)})
+
+
+_SETTING_OF = {"n_topics": "topics", "vocabulary": "words"}  # the options whose setting has another name
 
 
 @dataclass(frozen=True)
@@ -84,16 +87,12 @@ class FitOptions:
         f"{DEFAULTS.model.topics}, or in a series that continues the number of its topics.",
         flags=("--topics", "-k"),
         metavar="K|auto",
-        range=RANGES["topics"],
     )
-    epsilon: float = _option(
-        DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY, range=RANGES["epsilon"]
-    )
+    epsilon: float = _option(DEFAULTS.privacy.epsilon, "Privacy budget of the run (nats).", PRIVACY)
     delta: float = _option(
         DEFAULTS.privacy.delta,
         "The delta of each run's (epsilon, delta) guarantee.",
         PRIVACY,
-        range=RANGES["delta"],
     )
     placement: str = _option(
         DEFAULTS.model.placement,
@@ -142,7 +141,6 @@ class FitOptions:
     simulate_seed: int | None = _option(
         None,
         python="Seed of simulated noise, which makes the run reproducible and NOT PRIVATE.",
-        range=RANGES["simulate_seed"],
     )
     _: KW_ONLY
     adjacency: str = _option(
@@ -155,7 +153,6 @@ class FitOptions:
         DEFAULTS.vocabulary.max_vocabulary,
         "Maximum number of words in the vocabulary.",
         TOPICS,
-        range=RANGES["max_vocabulary"],
         of_matrix=False,
     )
     max_document_frequency: float | None = _option(
@@ -163,14 +160,12 @@ class FitOptions:
         "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
         TOPICS,
         kind=float,
-        range=RANGES["max_document_frequency"],
         of_matrix=False,
     )
     alpha0: float = _option(
         DEFAULTS.model.alpha0,
         "Sum of the parameters of the Dirichlet prior over topics.",
         EXPERT,
-        range=RANGES["alpha0"],
     )
     split: Mapping[str, float] | None = _option(
         None,
@@ -226,11 +221,11 @@ class FitOptions:
     )
 
     def settings(self, **known: Any) -> FitSettings:
-        """Check the settings, and return them.
+        """Check the options, and return them as settings.
 
-        `known` are settings that the corpus or the ledger decide: the prior and the place in a series, and what takes
-        the place of the number of topics and of the words that were asked for. Raises `InputError` for settings that
-        are out of range or contradict each other.
+        `known` replaces what the corpus or the ledger decides: the prior and the place in a series, the number of
+        topics of a series that continues, and the words that documents can contain. Raises `InputError` for settings
+        that are out of range or contradict each other.
         """
         words, seeds = self.vocabulary, self.seed_words
         named = {name: getattr(self, name) for name in _SETTINGS} | {
@@ -241,7 +236,10 @@ class FitOptions:
         return FitSettings.of(**named | known)
 
 
-OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(FitOptions)}
+OPTIONS: dict[str, Option] = {
+    each.name: replace(each.metadata["option"], range=RANGES.get(_SETTING_OF.get(each.name, each.name)))
+    for each in fields(FitOptions)
+}
 COMMAND = tuple(name for name, option in OPTIONS.items() if option.group)  # those of `dplda fit`
 OF_MATRIX = tuple(name for name, option in OPTIONS.items() if option.of_matrix)  # those of `PrivateLDA`
 _SETTINGS = tuple(  # those that are settings of the same name
@@ -265,7 +263,7 @@ def describe_options() -> str:
     return "\n".join(lines)
 
 
-def taking_options(
+def spread_options(
     function: Callable[[_Corpus, FitOptions], _Result], options: Callable[_Parameters, FitOptions], name: str
 ) -> Callable[Concatenate[_Corpus, _Parameters], _Result]:
     """Return `function` under another `name`, with the options as parameters of its own."""

@@ -1,4 +1,14 @@
-"""`dplda.fit`: plans a run from its options, carries it out, and returns the model."""
+"""`dplda.fit`: plans a run from its options, carries it out, and returns the model.
+
+`PrivateLDA` and the command (`dplda.cli.fit_command`) end here, too. The way of a fit:
+
+1. `FitOptions` holds what the user asks for. `plan_fit` adds what the ledger decides (the place in a series) and what
+   the tokenizer decides (which public words documents can contain), and checks all of it as `FitSettings`.
+2. `plan_topics` calibrates the shares that the placement states for its stages: these are the events of the `Run`.
+3. `Run.execute` reserves them, reads the documents, calls `learn` with the gate, and saves the model.
+4. `learn` finds the words (`find_words`), lets the placement learn topics from what the gate releases, and makes the
+   model with the facts of the run.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +31,7 @@ from dplda.learning.verdicts import NOISE
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
-from dplda.runs.fit_options import FitOptions, taking_options
+from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import find_place, renumber_topics
 from dplda.runs.words import find_words, usable_seed_words, usable_words, warn_of_prior_words
@@ -48,7 +58,7 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     return run.execute(ledger, folder=folder, progress=options.progress, seconds=options.seconds)
 
 
-fit = taking_options(fit_with, FitOptions, "fit")
+fit = spread_options(fit_with, FitOptions, "fit")
 
 
 def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOptions) -> Run[TopicModel]:

@@ -218,7 +218,7 @@ class _Text:
 
     @classmethod
     def of(cls, words: WordFrequencies) -> _Text:
-        """Documents of these words, scaled as in a fit."""
+        """Return documents that contain these words at their frequencies, scaled as in a fit."""
         held = float(words.frequencies.sum())
         proportions = words.frequencies / held
         energy = word_scale(words) ** 2 * proportions
@@ -414,10 +414,10 @@ def forecast_prior(settings: FitSettings, documents: int, *, public_vocabulary: 
     """Return the forecast for a run over `documents` with a prior."""
     shares = default.shares(public_vocabulary, settings.model.topics, with_prior=True)
     events = calibrate(shares, settings.privacy.epsilon, settings.privacy.delta)
-    replace = settings.privacy.adjacency == "replace"
+    replaces = settings.privacy.adjacency == "replace"
     sums = [event for event in events if event.stage in (Stage.START, Stage.REFINE)]
     precision = sum((event.noise_multiplier or math.inf) ** -2 for event in sums)
-    std = precision**-0.5 * (NONNEGATIVE if replace else 1.0)
+    std = precision**-0.5 * (NONNEGATIVE if replaces else 1.0)
     (test,) = (event for event in events if event.stage == Stage.PRIOR_GAIN)
-    noise = (test.noise_multiplier or 0.0) * MOST_GAIN * (SIGNED if replace else 1.0)
+    noise = (test.noise_multiplier or 0.0) * MOST_GAIN * (SIGNED if replaces else 1.0)
     return PriorForecast(min(1.0, _STANDS_OUT * std / documents), math.ceil(_PRIOR_DEVIATIONS * noise / _GAIN))

@@ -54,7 +54,7 @@ class Change:
     low: float
     high: float
 
-    def described(self, topic: str) -> str:
+    def describe(self, topic: str) -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         points, group = f"{low:.1f} to {high:.1f} points", ", ".join(self.group)

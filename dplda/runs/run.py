@@ -58,43 +58,30 @@ class Run(Generic[Result]):
 
     id: str
     """The name of the run in the ledger."""
-
     corpus: Corpus
     """The documents. `execute` reads them."""
-
     dataset: str
     """The dataset whose budget is charged."""
-
     batch: str | None = None
     """The batch that the documents belong to; None if `dataset` is not a series."""
-
     privacy: PrivacySettings
     """The requested guarantee."""
-
     execution: ExecutionSettings
     """Where the run computes."""
-
     events: tuple[Event, ...]
     """What the run may release, with the noise of each release."""
-
     statistics: Sequence[Statistic]
     """The statistics that these events release. Their kernels are compiled while documents are read."""
-
     parameters: Mapping[str, Any]
     """What the ledger records, as plain JSON."""
-
     learn: Callable[[OpenRun], Result]
     """Query the gate of an `OpenRun`, and compute the result."""
-
     reason: str = ""
     """Why the run is not private; empty if it is private."""
-
     exact: bool = False
     """Whether statistics are released without noise."""
-
     passes: int | None = None
     """How many passes the run makes over the counts, if that is known."""
-
     most_bytes: int = 0
     """An upper estimate of the size on disk of what is saved."""
 
@@ -186,7 +173,9 @@ class Run(Generic[Result]):
         return result
 
     @contextmanager
-    def _reserved(self, ledger: Ledger | Literal[False], made_by: Mapping[str, Any]) -> Iterator[_Recorder]:
+    def _reserved(
+        self, ledger: Ledger | Literal[False], made_by: Mapping[str, Any]
+    ) -> Iterator[Reservation | _Unrecorded]:
         """Context manager: reserve the budget; a failure in the body ends the run and refunds what was never charged.
 
         The reasons that the ledger keeps contain no private text. An interrupt propagates with a note on what was
@@ -255,16 +244,12 @@ class OpenRun:
 
     id: str
     """The name of the run in the ledger."""
-
     software: Mapping[str, Any]
     """The versions of code and libraries, which the ledger records, too."""
-
     gate: Curator
     """Answers the queries of the documents, and charges them."""
-
     watch: _Stopwatch
     """Measures the time of each stage."""
-
     privacy: PrivacyStatement
     """The guarantee of the whole run."""
 
@@ -317,9 +302,6 @@ class _Unrecorded:
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
     ) -> None: ...
-
-
-_Recorder = Reservation | _Unrecorded
 
 
 @contextmanager

@@ -72,16 +72,12 @@ class Place:
 
     dataset: str
     """The dataset that is charged."""
-
     series: str | None = None
     """The same name, if the dataset is a series."""
-
     batch: str | None = None
     """The batch of the series that the run is on."""
-
     prior: PriorTopics | None = None
     """The topics that the run may start from; in a series, those of the previous batch if none are given."""
-
     earlier: TopicModel | None = None
     """The model of the previous batch."""
 
@@ -130,16 +126,17 @@ def find_place(
     name = batch or corpus.name
     if name is None:
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
-    previous = [] if ledger is False else before(ledger, series, name)
-    earlier = load_run(previous[-1]) if previous else None
-    if earlier is not None:
-        _check_read_alike(corpus, earlier)
-    if earlier is not None and private and not earlier.privacy.sound:
+    previous = [] if ledger is False else batches_before(ledger, series, name)
+    if not previous:
+        return Place(series, series, name, prior)
+    earlier = load_run(previous[-1])
+    _check_read_alike(corpus, earlier)
+    if private and not earlier.privacy.sound:
         raise InputError(
             f"the batch before {name!r} was fitted without privacy, and a private batch may not continue from it. "
             "Begin another series."
         )
-    if prior is None and earlier is not None:
+    if prior is None:
         prior = released_prior(earlier, public=not private)
     return Place(series, series, name, prior, earlier)
 
@@ -251,7 +248,7 @@ def state_of(model: TopicModel, topic: int) -> str:
     return "new" if topic in (model.facts.new_topics or ()) else "held"
 
 
-def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
+def batches_before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
     """Return the `batches` of `series` before `batch`; all of them, if `batch` is not among them."""
     return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 

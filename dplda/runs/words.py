@@ -108,10 +108,8 @@ class RunWords:
 
     documents: float
     """The noisy number of units."""
-
     words: WordFrequencies
     """The words of the run, with their noisy document frequencies."""
-
     facts: Mapping[str, Any]
     """Released facts about the words and the prior, for the model."""
 

@@ -64,7 +64,7 @@ def test_text_becomes_counts_by_unit(path: Path) -> None:
 
 
 def test_an_unknown_option_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(TypeError, match=r"read_corpus has no option 'txt_field'\. Its options: format, text_field, "):
+    with pytest.raises(TypeError, match=r"'txt_field'.* format, text_field, "):
         read_corpus("nowhere", txt_field="body")  # type: ignore[call-arg]
 
 
@@ -210,7 +210,7 @@ def test_a_store_of_one_tokenizer_is_not_taken_for_that_of_another(path: Path, c
 def test_a_tokenizer_that_cannot_do_the_language_is_refused_before_anything_is_read(path: Path, cache: Path) -> None:
     with pytest.raises(InputError, match=r"'fast'.*'zh'"):
         read_corpus(path, language="zh", tokenizer="fast")
-    with pytest.raises(InputError, match="tokenizer must be one of fast, spacy"):
+    with pytest.raises(InputError, match=r"tokenizer .*fast, spacy"):
         read_corpus(path, tokenizer="quick")
     assert not cache.exists()
 
@@ -259,7 +259,7 @@ def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: P
     with pytest.raises(InputError, match=r"stopwords.*prepared store"):
         read_corpus(tmp_path / "store", stopwords=["a"])
     (tmp_path / "c.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1\n")
-    with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):
+    with pytest.raises(InputError, match=r"stopwords .* counts"):
         read_corpus(tmp_path / "c.mtx", stopwords=["a"])
 
 

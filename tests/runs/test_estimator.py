@@ -69,7 +69,7 @@ def test_unnamed_counts_share_one_budget(planted, tmp_path):
 
 
 def test_more_topics_than_words_is_bad_input():
-    with pytest.raises(InputError, match="topics must not exceed the number of words"):
+    with pytest.raises(InputError, match=r"topics=5 .* 3"):
         PrivateLDA(n_components=5, simulate_seed=0, ledger=False).fit(np.ones((10, 3), int))
 
 
@@ -79,11 +79,11 @@ def test_it_stands_in_a_pipeline(planted):
 
 
 def test_random_state_is_refused_with_the_name_of_the_argument_to_use():
-    with pytest.raises(InputError, match=r"random_state is refused: .* NOT PRIVATE.* give simulate_seed"):
+    with pytest.raises(InputError, match=r"random_state.* NOT PRIVATE.* simulate_seed"):
         PrivateLDA(random_state=0)
-    with pytest.raises(ValueError, match="Invalid parameter 'random_state'"):
+    with pytest.raises(ValueError, match="'random_state'"):
         PrivateLDA().set_params(random_state=0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'topics'"):
+    with pytest.raises(TypeError, match="'topics'"):
         PrivateLDA(topics=3)
 
 
@@ -128,7 +128,7 @@ def test_a_vocabulary_that_nobody_declared_public_is_warned_of(planted, tmp_path
 
 def test_a_private_vocabulary_is_refused(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
-    with pytest.raises(InputError, match="PrivateLDA cannot protect a vocabulary"):
+    with pytest.raises(InputError, match="public_vocabulary=False"):
         PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=False).fit(planted[0])
     assert list(ledger.runs()) == []
 
@@ -182,7 +182,7 @@ def test_the_options_of_a_fit_reach_it(planted, tmp_path):
     assert np.array_equal(dplda.load(tmp_path / "model").topics, estimator.model_.topics)
     with pytest.raises(InputError, match="the split must name its edges"):
         PrivateLDA(placement="config2", split={"e1": 1.0}, **options).fit(counts)
-    with pytest.raises(InputError, match="calibration published exists for placements"):
+    with pytest.raises(InputError, match="calibration published"):
         PrivateLDA(calibration="published", **options).fit(counts)
     for name in ("vocabulary", "max_vocabulary", "engine", "progress"):
         with pytest.raises(TypeError, match=name):

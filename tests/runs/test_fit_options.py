@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
+from pathlib import Path
 
 import click
 import pytest
@@ -14,9 +16,15 @@ from dplda.base.errors import InputError
 from dplda.cli.fit_command import fit as command
 from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
 from dplda.model.run_facts import RunFacts
+from dplda.runs import fitting
 from dplda.runs.fit_options import COMMAND, OF_MATRIX, OPTIONS, FitOptions
 
 DEFAULT_OF = {name: option.default for name, option in OPTIONS.items()}
+SETTINGS = {
+    each.name
+    for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
+    for each in fields(group)
+}
 
 
 def defaults_of(function: object) -> dict[str, object]:
@@ -49,24 +57,37 @@ def test_the_command_has_the_declared_options_with_their_help_and_defaults() -> 
 
 def test_every_setting_of_a_fit_is_an_option() -> None:
     other = {"topics": "n_topics", "words": "vocabulary"}
-    for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings):
-        forgotten = {other.get(each.name, each.name) for each in fields(group)} - set(OPTIONS)
-        assert not forgotten, f"FitOptions in dplda/runs/fit_options.py has no field {forgotten}"
+    forgotten = {other.get(name, name) for name in SETTINGS} - set(OPTIONS)
+    assert not forgotten, f"FitOptions in dplda/runs/fit_options.py lacks {forgotten}: nobody can choose that setting"
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
     assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
 
 
-def test_every_number_among_the_options_has_a_range() -> None:
-    unbounded = {name for name, option in OPTIONS.items() if type(option.default) in (int, float) and not option.range}
-    assert not unbounded, f"FitOptions gives no range=RANGES[...] (dplda/base/config.py) for {unbounded}"
-
-
 def test_every_setting_that_decides_what_is_learned_is_a_fact_of_the_run() -> None:
-    groups = (PrivacySettings, VocabularySettings, ModelSettings)
-    settings = {each.name for group in groups for each in fields(group)} - {"words"}
+    settings = SETTINGS - {each.name for each in fields(ExecutionSettings)} - {"words"}
     forgotten = settings - {each.name for each in fields(RunFacts)}
     assert not forgotten, f"no run can be planned until RunFacts in dplda/model/run_facts.py has a field {forgotten}"
+
+
+def test_every_option_is_a_setting_or_an_argument_that_a_fit_reads() -> None:
+    arguments = set(re.findall(r"\boptions\.(\w+)", inspect.getsource(fitting)))
+    ignored = set(OPTIONS) - SETTINGS - arguments
+    assert not ignored, f"ModelSettings in dplda/learning/settings.py lacks {ignored}: the option is ignored"
+
+
+def test_every_setting_is_read_where_topics_are_learned() -> None:
+    declared = {"settings.py", "fit_options.py", "run_facts.py"}
+    modules = [path for path in Path(dplda.__file__).parent.rglob("*.py") if path.name not in declared]
+    read = set(re.findall(r"\.(\w+)", "\n".join(path.read_text(encoding="utf-8") for path in modules)))
+    assert not SETTINGS - read, f"no code reads settings.model.NAME, where NAME is {SETTINGS - read}: it has no effect"
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_number_has_a_range(name: str) -> None:
+    option = OPTIONS[name]
+    if {int, float} & {option.kind, type(option.default)}:
+        assert option.range is not None, f"RANGES in dplda/base/config.py has no range of {name}: nothing checks it"
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -226,7 +226,7 @@ def test_a_run_without_noise_goes_on_however_few_documents_there_are(planted):
 def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tmp_path):
     texts = sparse.csr_array(3 * np.eye(3000, dtype=np.int32))  # everyone has a word of their own
     corpus = dplda.Corpus.from_counts(texts, [f"own{i}" for i in range(3000)], name="planted")
-    with pytest.raises(UnsupportedByData, match="only 0 words are frequent enough") as refusal:
+    with pytest.raises(UnsupportedByData, match="only 0 words") as refusal:
         dplda.fit(corpus, n_topics=4, epsilon=8.0, ledger=ledger, models=tmp_path / "models")
     run = ledger.runs()[0]
     share = run.cost.mu_squared / cost(run.events).mu_squared
@@ -259,7 +259,7 @@ def test_a_refused_run_that_is_not_private_claims_no_epsilon(planted, ledger):
 
 
 def test_words_above_the_frequency_limit_are_told_apart_from_words_below_the_threshold(planted, ledger):
-    with pytest.raises(UnsupportedByData, match="Raise --max-document-frequency"):
+    with pytest.raises(UnsupportedByData, match="--max-document-frequency"):
         dplda.fit(corpus_of(planted[0]), n_topics=20, ledger=ledger, max_document_frequency=0.05)
 
 
@@ -416,7 +416,7 @@ def test_a_run_without_a_model_and_a_model_that_moved_are_told_in_one_line(plant
         dplda.load(run, ledger=ledger)
     run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out="here").facts.run
     (tmp_path / "here").rename(tmp_path / "there")
-    with pytest.raises(InputError, match=r"is no longer in .*here\. If you moved it"):
+    with pytest.raises(InputError, match=r"/here\."):
         dplda.load(run, ledger=ledger)
     monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "none.db"))
     with pytest.raises(InputError, match=r"'nobody'.*no ledger"):

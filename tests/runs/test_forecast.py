@@ -122,7 +122,7 @@ def test_with_too_few_words_nothing_follows():
 
 @pytest.mark.parametrize("documents", [0, -5, 10**13, 2.5, True])
 def test_numbers_of_documents_out_of_range_are_refused(documents):
-    with pytest.raises(InputError, match="documents must be a whole number"):
+    with pytest.raises(InputError, match=r"^documents "):
         ForecastInputs(SETTINGS, documents)
 
 

@@ -347,7 +347,7 @@ def test_an_iterator_can_be_written_to_a_store_before_or_after_it_is_read(tmp_pa
 
 @pytest.mark.parametrize("make", [Corpus.from_texts, Corpus.from_table])
 def test_an_unknown_option_is_refused(make: Any) -> None:
-    with pytest.raises(TypeError, match=r"Corpus has no option 'format'\. Its options: text_field, id_field, "):
+    with pytest.raises(TypeError, match=r"'format'.* text_field, id_field, "):
         make(pd.DataFrame(frame())["body"], format="csv")
 
 

@@ -58,7 +58,7 @@ def test_too_little_public_text_is_refused(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Set DPLDA_CACHE to another folder"):
+    with pytest.raises(InputError, match="DPLDA_CACHE"):
         dplda.public_prior(corpus(), WORDS, cache=tmp_path / "file")
 
 
@@ -112,7 +112,7 @@ def test_files_of_the_corpus_cannot_be_its_public_prior(tmp_path, monkeypatch):
     read = {"tokenizer": "fast"}
     private = dplda.read_corpus(tmp_path / "private", **read)
     prior = dplda.public_prior(dplda.read_corpus(tmp_path / "private", **read))
-    with pytest.raises(InputError, match="learned without noise from files of CORPUS"):
+    with pytest.raises(InputError, match="files of CORPUS"):
         dplda.fit(private, n_topics=2, simulate_seed=0, ledger=False, prior=prior)
     assert os.path.realpath(tmp_path / "one") in prior.places
     assert dplda.Corpus.from_counts(COUNTS, WORDS).places == frozenset()

@@ -52,7 +52,7 @@ def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(led
 def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger, tmp_path, monkeypatch):
     ledger.grant("s", unbounded=True)
     monkeypatch.setattr("dplda.runs.enough._LEAST_SIGNAL", 1e9)
-    with pytest.raises(UnsupportedByData, match="too few at epsilon 3 to learn topics"):
+    with pytest.raises(UnsupportedByData, match="epsilon 3"):
         fitted(0, ledger, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("dplda.runs.enough._LEAST_SIGNAL", 0.0)
@@ -82,9 +82,7 @@ def test_a_prior_stands_for_its_series_only_where_no_other_budget_may_be_meant(l
     prior = dplda.released_prior(fitted(0, ledger, tmp_path))
     ledger.grant("tickets", 1.0, 1e-5)
     tickets = dplda.Corpus.from_counts(COUNTS[1000:2000], WORDS, public_vocabulary=True, name="tickets")
-    with pytest.raises(
-        InputError, match=r"'tickets' is a dataset of its own\. Say which .*: --series s or --dataset t"
-    ):
+    with pytest.raises(InputError, match=r"'tickets'.* --series s or --dataset t"):
         dplda.fit(tickets, prior=prior, epsilon=4.0, ledger=ledger)
     elsewhere = Ledger(tmp_path / "other.db")
     model = dplda.fit(tickets, n_topics=4, prior=prior, epsilon=3.0, ledger=elsewhere)
@@ -106,14 +104,14 @@ def test_models_of_batches_are_kept_beside_the_ledger(ledger):
     second = PrivateLDA(batch="two", **options).fit(COUNTS[1000:2000]).model_
     assert len(second.topics) == 4
     assert second.facts.new_topics == ()
-    with pytest.raises(InputError, match="continues with 4 topics, got topics=20"):
+    with pytest.raises(InputError, match="4 topics, got topics=20"):
         PrivateLDA(20, batch="three", **options).fit(COUNTS[2000:])
     with pytest.raises(InputError, match="topics must be a whole number"):
         PrivateLDA("many", batch="three", **options).fit(COUNTS[2000:])
 
 
 def test_a_batch_needs_a_name(ledger, tmp_path):
-    with pytest.raises(InputError, match="a batch of a series needs a name"):
+    with pytest.raises(InputError, match="--batch NAME"):
         fitted(0, ledger, tmp_path, batch=None)
     assert ledger.runs() == []
 
