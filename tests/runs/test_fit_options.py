@@ -86,6 +86,9 @@ def test_every_setting_is_read_where_topics_are_learned() -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_number_has_a_range(name: str) -> None:
     option = OPTIONS[name]
+    annotation = str(next(each.type for each in fields(FitOptions) if each.name == name))
+    if name in COMMAND and option.default is None and re.fullmatch("(int|float) [|] None", annotation):
+        assert option.kind in (int, float), f"FitOptions in dplda/runs/fit_options.py has no kind= for {name}"
     if {int, float} & {option.kind, type(option.default)}:
         assert option.range is not None, f"RANGES in dplda/base/config.py has no range of {name}: nothing checks it"
 
