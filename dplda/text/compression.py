@@ -184,7 +184,7 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
 def list_members(archive: Path) -> list[Path]:
     """Return the regular files in an archive that are not hidden, sorted. Raises `InputError` for an unsafe archive."""
     found, n_bytes = [], 0
-    with _opened(archive):
+    with reading_archive(archive):
         for number, (name, size) in enumerate(_listed(archive)):
             n_bytes += size
             check_unpacked(archive, n_bytes)
@@ -212,7 +212,7 @@ def check_parts(archive: Path, n_parts: int) -> None:
 @contextmanager
 def open_member(archive: Path, file: Path) -> Iterator[BinaryIO]:
     """Open one file of an archive, and decompress it as `open_file` does. Raises `InputError` if it is not there."""
-    with reading(file), _opened(archive):
+    with reading(file), reading_archive(archive):
         members = open_members(archive, frozenset([file]))
         try:
             found = next(members, None)
@@ -230,8 +230,8 @@ def is_litter(name: str) -> bool:
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[None]:
-    """Turn errors of archives into `InputError`."""
+def reading_archive(archive: Path) -> Iterator[None]:
+    """Turn errors of archives, also those that reading a member raises, into `InputError`."""
     with reading(archive):
         try:
             yield
@@ -262,19 +262,17 @@ def _listed(archive: Path) -> Iterator[tuple[str, int]]:
 
 def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, BinaryIO], None, None]:
     """Yield the `wanted` files, each with its stream, which must be read before the next one is requested."""
-    with _opened(archive):
+    with reading_archive(archive):
         if _is_zip(archive):
             with zipfile.ZipFile(archive) as packed:
                 for member in packed.infolist():
-                    file = _path(archive, member.filename)
-                    if file in wanted and _is_regular(member):
+                    if _is_regular(member) and (file := _path(archive, member.filename)) in wanted:
                         with packed.open(member) as stream:
                             yield cast(Path, file), cast(BinaryIO, stream)
             return
         with _tar(archive) as tar:
             for entry in tar:
-                file = _path(archive, entry.name)
-                if file in wanted and entry.isreg():
+                if entry.isreg() and (file := _path(archive, entry.name)) in wanted:
                     yield cast(Path, file), cast(BinaryIO, tar.extractfile(entry))
                 tar.members.clear()  # type: ignore[attr-defined]
 

@@ -89,7 +89,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
     for number, raw in enumerate(raw_lines(path), start=1):
         if raw is None:
             yield number, Defect.TOO_LONG
-        elif raw.strip(BLANK):
+        elif raw.removeprefix(BOM).strip(BLANK):
             yield number, decode(raw, None)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dplda.base.characters import storable
 from dplda.base.errors import InputError
-from dplda.text.compression import MAX_BYTES, is_litter, open_members, reading
+from dplda.text.compression import MAX_BYTES, is_litter, open_members, reading, reading_archive
 from dplda.text.documents import extract_texts, is_document, missing_extractors
 from dplda.text.files import check_encoding, decode, read_whole
 from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource, document_key, refuse_columns
@@ -40,11 +40,12 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
     check_encoding(options.encoding, records=False)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
-        for ordinal, (file, stream) in enumerate(open_members(archive, frozenset(files))):
-            if ordinal < skip:
-                continue
-            text = decode(stream.read(MAX_BYTES + 1), options.encoding)
-            yield _record(text, file.relative_to(archive), ordinal)
+        with reading_archive(archive):
+            for ordinal, (file, stream) in enumerate(open_members(archive, frozenset(files))):
+                if ordinal < skip:
+                    continue
+                text = decode(stream.read(MAX_BYTES + 1), options.encoding)
+                yield _record(text, file.relative_to(archive), ordinal)
 
     return TextSource((archive,), options.unit, records, total=len(files))
 

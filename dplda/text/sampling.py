@@ -107,7 +107,7 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
-        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
+        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, len(record.text.encode("utf-8", "surrogatepass")) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
     return (DOCUMENT_TEXT,), {}, source.total, texts

@@ -179,6 +179,11 @@ def test_what_would_make_a_fit_fail_is_a_problem(
     assert f"Problem: {answer.json['problems'][0]}" in dplda("check", name, *options).out
 
 
+def test_half_a_surrogate_pair_is_checked_like_other_text(dplda, home: Path) -> None:
+    (home / "x.txt").write_bytes(b"apple \xed\xa0\x80 pear\n" * 3)
+    assert dplda("check", "x.txt", "--format", "lines").status == 0
+
+
 def test_parquet_types_are_judged(dplda, home: Path) -> None:
     table = pa.table({"text": pa.nulls(2), "tags": [["a"], ["b"]], "words": ["the one", "the other"]})
     pq.write_table(table, home / "x.parquet")

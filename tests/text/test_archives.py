@@ -132,6 +132,15 @@ def test_a_cut_archive_is_one_clear_line(tmp_path: Path, ending: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_a_member_with_a_wrong_checksum_is_one_clear_line(tmp_path: Path) -> None:
+    path = packed(tmp_path, ".zip", {"a.txt": b"apple", "b.txt": b"pear"})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 16] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="not a whole archive"):
+        texts(path)
+
+
 def test_an_archive_of_the_folder_itself_is_read(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a.txt").write_text("a")
@@ -144,14 +153,14 @@ def test_links_and_devices_in_an_archive_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "x.tar"
     with tarfile.open(path, "w") as archive:
         for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE):
-            member = tarfile.TarInfo(f"kind{kind.decode()}")
+            member = tarfile.TarInfo(f"../kind{kind.decode()}")
             member.type, member.linkname = kind, "/etc/passwd"
             archive.addfile(member)
         member = tarfile.TarInfo("a.txt")
         member.size = 1
         archive.addfile(member, io.BytesIO(b"a"))
     assert texts(path) == ["a"]
-    link = zipfile.ZipInfo("link")
+    link = zipfile.ZipInfo("../link")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed_files:
         packed_files.writestr(link, "/etc/passwd")

@@ -15,7 +15,7 @@ def test_words_are_read_one_a_line(tmp_path: Path) -> None:
 
 
 def test_a_list_without_words_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text("\n \n")
+    (tmp_path / "v.txt").write_text("\ufeff\n \n")
     with pytest.raises(InputError, match="contains no words"):
         read_word_list(tmp_path / "v.txt")
     (tmp_path / "v.txt").write_bytes(b"a\0b\n")

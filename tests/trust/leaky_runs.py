@@ -37,12 +37,12 @@ from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import Fingerprinter
 from dplda.private.store.writer import PartialStore, StoreWriter
 from dplda.text.counting import WordCounter
-from dplda.text.tokenizers import SpacyTokens
+from dplda.text.words import FastTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
     (dplda.text.json_lines, "_parse"),
     (Ledger, "reserve"),
-    (SpacyTokens, "words"),
+    (FastTokens, "words"),
     (WordCounter, "count"),
     (StoreWriter, "append"),
     (StoreWriter, "_flush"),
@@ -56,7 +56,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Curator, "choose_words"),
     (Curator, "use_words"),
     (Curator, "clip"),
-    (Curator, "release"),
+    (Curator, "release_jointly"),
     (Curator, "_clipped_sum"),
     (TopicModel, "save"),
     (Reservation, "finish"),
