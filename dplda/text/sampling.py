@@ -107,7 +107,7 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
-        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, len(record.text.encode("utf-8", "surrogatepass")) + 1)
+        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, _n_bytes(record.text) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
     return (DOCUMENT_TEXT,), {}, source.total, texts
@@ -118,8 +118,11 @@ def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
     if isinstance(record, Defect):
         return record
     values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
-    n_bytes = sum(len(value.encode("utf-8", "surrogatepass")) for value in values.values() if value) + len(values)
-    return _Sampled(values, n_bytes)
+    return _Sampled(values, sum(_n_bytes(value) for value in values.values() if value) + len(values))
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:
