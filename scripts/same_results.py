@@ -103,7 +103,13 @@ def texts() -> Iterator[tuple[str, str]]:
                 corpus = dplda.read_corpus(path, unit_field=unit_field, tokenizer=tokenizer, cache=Path(folder) / "c")
                 try:
                     model = dplda.fit(
-                        corpus, n_topics=2, epsilon=8.0, max_document_frequency=1.0, simulate_seed=3, ledger=False
+                        corpus,
+                        n_topics=2,
+                        epsilon=8.0,
+                        max_document_frequency=1.0,
+                        words="private",
+                        simulate_seed=3,
+                        ledger=False,
                     )
                 except DpldaError as error:
                     yield f"text {tokenizer} {unit_field}", f"{type(error).__name__}: {error}"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,9 +57,6 @@ def test_what_there_is_no_list_for_is_refused(monkeypatch: pytest.MonkeyPatch) -
             wordlists.english(3)
     with pytest.raises(InputError, match="en, de, fr, es, not 'it'"):
         wordlists.frequent_words("it", 10)
-    monkeypatch.setitem(sys.modules, "wordfreq", None)
-    with pytest.raises(InputError, match=r"pip install 'dplda\[wordlists\]'"):
-        wordlists.english(10)
 
 
 def corpus_of(folder: Path, **reading: bool | str) -> Corpus:

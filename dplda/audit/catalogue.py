@@ -52,6 +52,10 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
     yield _game("frequency", word_shares(True), settings, neighbours, methodcaller("word_frequencies"))
     choose = methodcaller("choose_words")
     yield _game("vocabulary, known word", word_shares(False), settings, neighbours, choose, public=False)
+    # The canary's word is listed, and no other document contains it: it is released with noise all the same.
+    of_canary = _neighbours(settings, {len(_WORDS): _TOKENS}, two, words=(*_WORDS, "listed"))
+    listed = methodcaller("choose_words", ("listed",))
+    yield _game("vocabulary, listed word", word_shares(False), settings, of_canary, listed, public=False)
     # Here the canary contains as many words as a unit may vote for, and no other document contains these words. The
     # attacker wins if one of them is released. Noise makes this happen with a small probability.
     words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
@@ -186,7 +190,7 @@ def _whole_run(
 ) -> Game:
     """Make a game of all queries of a run over public words by `learn`, from `prior` if there is one."""
     neighbours = _planted_neighbours(settings.adjacency)
-    vocabulary = VocabularySettings(words=neighbours.words)
+    vocabulary = VocabularySettings(public=neighbours.words)
     fit_settings = FitSettings(privacy=settings, vocabulary=vocabulary, model=model, prior=prior)
     run = plan_topics(neighbours.corpora()[0], fit_settings, "audit")
 

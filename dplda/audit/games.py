@@ -71,9 +71,9 @@ class Attacker:
         self._sums: dict[tuple[str, ...], tuple[Contribution, float, Release, Release]] = {}
         self._known: dict[str, tuple[Any, Any]] = {}  # exact results, which are equal in every run
 
-    def choose_words(self) -> WordFrequencies:
+    def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
         """See `OutputGate`."""
-        return self._weigh_words(self._gate.choose_words(), *self._once("choose_words"))
+        return self._weigh_words(self._gate.choose_words(listed), *self._once("choose_words", listed))
 
     def use_words(self, words: Sequence[str]) -> None:
         """See `OutputGate`."""
@@ -123,10 +123,10 @@ class Attacker:
         self._weigh(n_seen, n_less, n_more, self._multipliers[Stage.SIZE_LOWER_BOUND])
         return self._weigh_value(seen, less, more)
 
-    def _once(self, query: str) -> tuple[Any, Any]:
-        """Return the exact results of both corpora for a query without parameters, computed once."""
+    def _once(self, query: str, *arguments: Any) -> tuple[Any, Any]:
+        """Return the exact results of both corpora for a query whose arguments never change, computed once."""
         if query not in self._known:
-            self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
+            self._known[query] = getattr(self._less, query)(*arguments), getattr(self._more, query)(*arguments)
         return self._known[query]
 
     def _exact(self, stages: Sequence[str], contribution: Contribution, clip: float) -> tuple[Release, Release]:

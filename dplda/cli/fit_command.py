@@ -36,6 +36,7 @@ from dplda.cli.options import (
 )
 from dplda.cli.topics_command import show_topics, topics_json
 from dplda.learning.placements.registry import DEFAULT
+from dplda.learning.settings import LISTED
 from dplda.runs.fit_options import COMMAND, FitOptions
 from dplda.text.word_files import read_seed_words
 
@@ -215,10 +216,11 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    listed = (facts.vocabulary, facts.placement) == ("public", DEFAULT)
     words = f"{len(model.vocabulary)} words"
-    if listed:
+    if (facts.vocabulary, facts.placement) == ("public", DEFAULT):
         words += " of the word list, the most frequent: as many as stand out from the noise"
+    elif facts.words == LISTED and not facts.prior_used:
+        words += " that set these texts apart from other text: as many as stand out from the noise"
     words += "."
     frequent, limit = facts.frequent_words, facts.frequency_limit
     if frequent and limit is not None:

@@ -17,6 +17,7 @@ from dplda.cli.options import (
     public_words,
 )
 from dplda.learning.placements.registry import DEFAULT
+from dplda.learning.settings import LISTED
 from dplda.runs.fit_options import FitOptions
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option(
     "--public-vocabulary",
     is_flag=True,
-    help="Assume a public list of --max-vocabulary words [words are chosen privately].",
+    help="Assume a public list of --max-vocabulary words [words are chosen privately; see --words].",
 )
-@fit_options("max_vocabulary", "max_document_frequency", "alpha0")
+@fit_options("words", "max_vocabulary", "max_document_frequency", "alpha0")
 @fit_option("placement", help="Only `default` can be planned.")
 @fit_options("n_topics", "epsilon", "delta", "adjacency")
 @click.option("--prior", is_flag=True, help="Also forecast a fit with a prior from public text on the same subject.")
@@ -214,6 +215,8 @@ def _words(inputs: ForecastInputs, expected: Forecast) -> str:
         if expected.words < listed:
             return f"Words: of the {listed:,} on the public list, the {expected.words:,} most frequent."
         return f"Words: all {expected.words:,}, from the public list."
+    if inputs.settings.vocabulary.words == LISTED:
+        return f"Words: the {expected.words:,} that characterise the documents most, compared with general text."
     return (
         f"Words: chosen privately. To be released, a word must be in about {_short(expected.stages[1].noise)} "
         f"documents; in typical text, about {expected.words:,} words are."

@@ -1,8 +1,11 @@
 """How many words and topics a run has: as many as are requested, or as stand out from the noise.
 
-1. A private vocabulary starts with every word whose noisy votes pass a threshold (`Curator.choose_words`).
-2. `modelled_words` drops those above `frequency_limit`, and keeps at most ``max_vocabulary`` of them.
+1. A private vocabulary starts with every word whose noisy votes pass a threshold (`Curator.choose_words`); words of a
+   list of general text need no threshold.
+2. Words above a limit on document frequencies are dropped (`frequency_limit` without such a list, and then
+   `modelled_words` keeps at most ``max_vocabulary`` of them).
 3. The default placement then keeps as many words, private or public, as stand out from its noise (`supported_words`).
+   With a list, these are the words that characterise the corpus (`dplda.learning.word_choice`).
 4. `topic_count` decides on the number of topics. With ``auto`` it is the number of eigenvalues of the noisy second
    moment that exceed `noise_level`.
 
@@ -19,14 +22,16 @@ import numpy as np
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
 from dplda.learning.settings import DEFAULTS, FitSettings
+from dplda.learning.word_choice import characteristic_scores
 from dplda.private import WordFrequencies
 
-_USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
+USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
 _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
-_PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
-_LEAST_PAIRED, _MOST_PAIRED = 50, 500
+_WORDS_IN_ALL = 0.15  # the most words that are learned, for documents * mu: it counts for a few topics
+_PAIRED_PER_SIGNAL = 0.05  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
+_LEAST_PAIRED_PER_TOPIC, _LEAST_PAIRED, _MOST_PAIRED = 5, 50, 500
 _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 
 
@@ -42,7 +47,7 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
     rising = np.sort(frequencies)
     least = _WORDS_PER_TOPIC * number_of_topics(settings)
     for_few, for_topics = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
-    return max(_USUAL_LIMIT, min(for_few, _RAISED_LIMIT), for_topics)
+    return max(USUAL_LIMIT, min(for_few, _RAISED_LIMIT), for_topics)
 
 
 def chosen_words_needed(settings: FitSettings) -> int:
@@ -76,10 +81,11 @@ def most_words(documents: float, settings: FitSettings) -> int:
     """Return the number of words that stand out from the noise of a run over `documents` units.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
-    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md).
+    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md). Fewer topics than 14
+    do not have more words for that.
     """
-    topics = number_of_topics(settings)
-    return math.ceil(max(_LEAST_PER_TOPIC * topics, _WORDS_PER_SIGNAL * signal_per_topic(documents, topics, settings)))
+    topics, signal = number_of_topics(settings), documents * run_mu(settings)
+    return math.ceil(max(_LEAST_PER_TOPIC * topics, min(_WORDS_PER_SIGNAL / topics, _WORDS_IN_ALL) * signal))
 
 
 def most_paired_words(documents: float, settings: FitSettings) -> int:
@@ -89,7 +95,7 @@ def most_paired_words(documents: float, settings: FitSettings) -> int:
     result is therefore proportional to documents * mu alone (docs/design-log.md).
     """
     paired = math.ceil(_PAIRED_PER_SIGNAL * documents * run_mu(settings))
-    return max(_LEAST_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))
+    return max(_LEAST_PAIRED_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))
 
 
 def number_of_topics(settings: FitSettings) -> int:
@@ -108,17 +114,21 @@ def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> fl
 
 
 def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
-    """Return the most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
+    """Return the first of `words` by frequency, at most `most` of them, and the seed words, in the order of `words`.
 
-    `most` is, for instance, the result of `most_words`. A placement without noise keeps all words.
+    If their frequencies in general text are known, words are ordered by how much they characterise the corpus
+    (`characteristic_scores`) instead, and are at most ``max_vocabulary``. `most` is, for instance, the result of
+    `most_words`. A placement without noise keeps all words.
     """
     if settings.model.noiseless:
         return words
     guiding = set(settings.model.guiding_words)
     always = [index for index, word in enumerate(words.words) if word in guiding]
-    frequent = np.argsort(-words.frequencies, kind="stable")[:most]
-    kept = np.union1d(frequent, always).astype(np.int64)
-    return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
+    order = words.frequencies
+    if words.language is not None:
+        order, most = characteristic_scores(words), min(most, settings.vocabulary.max_vocabulary)
+    first = np.argsort(-order, kind="stable")[:most]
+    return words.at(np.union1d(first, always).astype(np.int64))
 
 
 def most_topics(settings: FitSettings) -> int:

@@ -15,17 +15,25 @@ if TYPE_CHECKING:
     from dplda.model.prior_topics import PriorTopics
 
 
+WORDS = LISTED, PRIVATE = "listed", "private"
+
+
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
     """Which words are modelled."""
 
-    words: tuple[str, ...] | None = None  # public; None: words are chosen privately, within the limits
+    public: tuple[str, ...] | None = None  # the words, if they are known; None: words are chosen privately
+
+    # How words are chosen: `LISTED` compares them with general text of the language, whose frequent words need no
+    # threshold (`dplda.learning.word_choice`); `PRIVATE` releases only words above a threshold.
+    words: str = LISTED
     max_vocabulary: int = 2000
     max_document_frequency: float | None = None  # None: 0.1, raised if too few words are left for the topics
 
     def __post_init__(self) -> None:
         check_ranges(self, max_document_frequency=None)
-        words = self.words or ()
+        check_choice("words", self.words, WORDS)
+        words = self.public or ()
         if not all(isinstance(word, str) and word for word in words):
             raise InputError("vocabulary must be non-empty words. Remove what is empty or no text.")
         if len(set(words)) != len(words):
@@ -113,7 +121,7 @@ class FitSettings:
     batch: str | None = None
 
     def __post_init__(self) -> None:
-        words, topics = self.vocabulary.words, self.model.topics
+        words, topics = self.vocabulary.public, self.model.topics
         if words is not None and len(words) < self.model.least_words:
             raise InputError(
                 f"topics must not exceed the number of words, got topics={topics} with a vocabulary of {len(words)}. "
@@ -196,7 +204,9 @@ class FitSettings:
     def to_json(self) -> dict[str, Any]:
         """Return the settings that decide what is learned, as plain JSON; settings that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
-        values["vocabulary"] = "private" if values.pop("words") is None else "public"
+        values["vocabulary"] = "private" if values.pop("public") is None else "public"
+        if values["vocabulary"] == "public":
+            del values["words"]
         values |= {"prior": self.prior and self.prior.to_json(), "series": self.series, "batch": self.batch}
         return {name: value for name, value in values.items() if value is not None}
 

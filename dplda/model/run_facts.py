@@ -112,6 +112,8 @@ class RunFacts:
     """The words that guided topics, by the topics' names."""
     vocabulary: Literal["private", "public"] | None = None
     """Whether the words were chosen privately, or given as a public list."""
+    words: Literal["listed", "private"] | None = None
+    """How they were chosen: compared with a public list of the language, or above a threshold alone."""
     max_vocabulary: int | None = None
     """The most words that are chosen privately."""
     max_document_frequency: float | None = None

@@ -61,24 +61,36 @@ class Curator:
         self._names: tuple[str, ...] | None = None
         self._rows: TableRows | None = None
 
-    def choose_words(self) -> WordFrequencies:
-        """Select words privately from the documents' own words; release these words and their frequencies only (T7).
+    def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
+        """Release the noisy frequencies of all public words `listed`, and of the others that a threshold selects (T7″).
 
-        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes that a word
-        contained in every document would receive; votes are divided by it to give document frequencies). Words are
-        ordered by noisy value, then by word.
+        A listed word is released whether or not a document contains it; of the other words, the documents' own, only
+        those above the threshold are. One vote of each unit serves both (docs/privacy.md, section 4.4). Charges the
+        events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes that a word contained in
+        every document would receive; votes are divided by it to give document frequencies). Words are ordered by noisy
+        value, then by word. Raises `GateError` for a word that is listed twice.
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
         total_event = self._charge(Stage.VOTE_TOTAL)
+        place = {word: index for index, word in enumerate(listed)}
+        if len(place) < len(listed):
+            raise GateError("a word is listed twice")
         self._use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
-        candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # words that some unit picked
-        passed, scale = self._select(event, candidates, MOST_WORDS)
-        ranked = sorted((-value, names[index]) for index, value in passed.items())
+        of_listed, others = np.zeros(len(listed), np.int64), dict[int, int]()
+        for index in np.flatnonzero(votes).tolist():  # words that some unit picked
+            if (known := place.get(names[index])) is None:
+                others[index] = int(votes[index])
+            else:
+                of_listed[known] = votes[index]
+        passed, scale = self._select(event, others, MOST_WORDS)
+        noisy = self._add_noise(of_listed, self._noise.gaussian(scale, len(listed)))
+        found = [*zip(noisy.tolist(), listed, strict=True), *((value, names[index]) for index, value in passed.items())]
+        found.sort(key=lambda pair: (-pair[0], pair[1]))
         vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
-        values = np.array([-value for value, _ in ranked], np.float64)
-        return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
+        values = np.array([value for value, _ in found], np.float64)
+        return WordFrequencies(tuple(word for _, word in found), values / vote_total, scale / vote_total)
 
     def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """Restrict the counts to public or already released `words` for all later releases.

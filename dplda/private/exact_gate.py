@@ -30,8 +30,8 @@ class ExactGate(Curator):
     private plan, which has no exact events.
     """
 
-    def choose_words(self) -> WordFrequencies:
-        """Return all words that some unit votes for, by descending document frequency."""
+    def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
+        """Return all words that some unit votes for, `listed` or not, by descending document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
         self._use_all_words()
         names = self._passes.dictionary

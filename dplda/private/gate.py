@@ -51,6 +51,13 @@ class WordFrequencies:
     words: tuple[str, ...]
     frequencies: np.ndarray
     std: float
+    language: np.ndarray | None = None
+    """Public frequencies of the words in general text, (n_words,); None if they are not compared to it."""
+
+    def at(self, places: Sequence[int] | np.ndarray) -> WordFrequencies:
+        """Return the words at these `places`, in this order."""
+        language = None if self.language is None else self.language[places]
+        return WordFrequencies(tuple(self.words[i] for i in places), self.frequencies[places], self.std, language)
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,8 @@ class PtrResult:
 class Gate(Protocol):
     """The releases that every placement may request from the curator."""
 
-    def choose_words(self) -> WordFrequencies:
-        """Select words of the documents privately; return them with noisy document frequencies."""
+    def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
+        """Return noisy document frequencies of all public words `listed`, and of other words that are frequent."""
 
     def use_words(self, words: Sequence[str]) -> None:
         """Restrict all later releases to these words."""

@@ -18,7 +18,7 @@ from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
 from dplda.base.software import describe
 from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
-from dplda.learning.settings import DEFAULTS
+from dplda.learning.settings import DEFAULTS, LISTED
 from dplda.model import TopicModel
 from dplda.model.run_facts import PriorFacts, RunFacts
 from dplda.report import promise
@@ -130,8 +130,16 @@ class Facts:
 
     @property
     def rarest(self) -> str:
-        """The number of units that must use a word for it to be released; empty if words were not chosen privately."""
-        return promise.rarest(self.privacy)
+        """The number of units that must use a word for it to be released; empty if words were not chosen privately.
+
+        Of words that were compared with a public list (`listed`), this holds for those outside the list.
+        """
+        return promise.rarest(self.model)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the run compared its words with a public list of the language."""
+        return self.recorded.words == LISTED
 
     @property
     def series(self) -> str:

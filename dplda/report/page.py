@@ -21,6 +21,7 @@ from dplda.budget.events import PrivacyStatement, at_least
 from dplda.budget.ledger_records import Basis
 from dplda.learning.estimates import Estimates
 from dplda.learning.placements.registry import NO_NOISE, SOUND
+from dplda.learning.settings import LISTED
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
@@ -152,7 +153,8 @@ def _run_section(
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(promise.success_at_most(privacy), upwards=True),
         "mu": number(promise.noise(privacy)[0]),
-        "rarest": promise.rarest(privacy),
+        "rarest": promise.rarest(model),
+        "listed": model.facts.words == LISTED,
         "public_words": model.facts.vocabulary == "public",
         "prior": {
             "source": "" if facts.prior is None else shown(facts.prior.source),

@@ -17,7 +17,7 @@ from dplda.base.config import RANGES, Range
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.events import Event, Stage
 from dplda.learning.model_size import frequency_limit, run_mu
-from dplda.learning.settings import FitSettings
+from dplda.learning.settings import LISTED, FitSettings
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE
 from dplda.private.statistics.clipping import BOUND, MOST_WORDS
@@ -33,8 +33,9 @@ _FREQUENT = 100  # more than the number of typical words that are too frequent t
 
 # A run continues if 1.5 times the size's upper limit (+2 deviations) would be enough.
 _LENIENCY, _DEVIATIONS = 1.5, 2.0
-# Least documents * mu: below it, topics are noise, and no prior passes its test (docs/design-log.md).
-_LEAST_SIGNAL, _LEAST_FOR_PRIOR = 150.0, 60.0
+# Least documents * mu: below it, topics are noise, listed words are mostly in no document, and no prior passes its test
+# (docs/design-log.md).
+_LEAST_SIGNAL, _LEAST_LISTED, _LEAST_FOR_PRIOR = 150.0, 750.0, 60.0
 _STEPS = 16  # of bisection: a precision of about a thousandth, far finer than a forecast
 
 
@@ -45,12 +46,14 @@ def require_documents(
 
     `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
     (`documents` + 2 standard deviations of their noise) documents times the run's mu are less than a constant or,
-    unless words are public, are expected to give fewer words than the topics need. With `of_prior`, the run may still
+    if words need a threshold, are expected to give fewer words than the topics need. With `of_prior`, the run may still
     choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
     and on public numbers alone.
     """
-    words_known = of_prior or settings.vocabulary.words is not None
-    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_SIGNAL
+    vocabulary = settings.vocabulary
+    listed = vocabulary.public is None and vocabulary.words == LISTED
+    words_known = of_prior or listed or vocabulary.public is not None
+    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_LISTED if listed else _LEAST_SIGNAL
 
     def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
         stand_out = number * run_mu(settings) >= least
@@ -69,7 +72,7 @@ def require_documents(
         return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
 
     topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
-    limit = settings.vocabulary.max_document_frequency
+    limit = vocabulary.max_document_frequency
     limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
     purpose = f"choose the words{limited} for {topics} privately"
     if of_prior:
@@ -89,9 +92,9 @@ def require_documents(
         "public text about the same things (--prior)": not of_prior and signal >= _LEAST_FOR_PRIOR,
         "fewer topics": fewer_words,
     }
-    listed = "" if settings.vocabulary.words is None else " with words of the word list"
+    counted += "" if vocabulary.public is None else " with words of the word list"
     raise UnsupportedByData(
-        f"the corpus has about {max(0, round(documents)):,} {counted}{listed} (noisy, standard deviation "
+        f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation "
         f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
         f"{purpose}. Any one of these may be enough: "
         f"{'; '.join(way for way, helps in ways.items() if helps)}."

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 
 from dplda.base.config import ADJACENCIES, DEVICES, ENGINES, RANGES, ExecutionSettings, PrivacySettings, Range
 from dplda.learning.placements.registry import CALIBRATIONS, PLACEMENTS
-from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
+from dplda.learning.settings import DEFAULTS, WORDS, FitSettings, ModelSettings, VocabularySettings
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
@@ -69,7 +69,7 @@ def _option(default: Any, help: str = "", group: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"option": Option(default=default, help=help, group=group, **more)})
 
 
-_SETTING_OF = {"n_topics": "topics", "vocabulary": "words"}  # the options whose setting has another name
+_SETTING_OF = {"n_topics": "topics", "vocabulary": "public"}  # the options whose setting has another name
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class FitOptions:
     vocabulary: Sequence[str] | None = _option(
         None,
         "A public word list, one word per line, or the most frequent words of a language, such as english:20000 "
-        "or de:5000; without it each run chooses its words privately.",
+        "or de:5000; without it each run chooses its words privately (--words).",
         TOPICS,
-        python="A public word list. None: that of the corpus; if it has none, words are chosen privately.",
+        python="A public word list. None: that of the corpus; if it has none, words are chosen privately (`words`).",
         metavar="FILE|LANGUAGE:COUNT",
         of_matrix=False,
     )
@@ -148,6 +148,14 @@ class FitOptions:
         "How neighbouring corpora differ: by adding or removing one unit, or by replacing one.",
         PRIVACY,
         choices=ADJACENCIES,
+    )
+    words: str = _option(
+        DEFAULTS.vocabulary.words,
+        "How words are chosen privately: listed compares them with general text of the language of CORPUS, if there is "
+        "a list of it; private takes those that are frequent enough.",
+        TOPICS,
+        choices=WORDS,
+        of_matrix=False,
     )
     max_vocabulary: int = _option(
         DEFAULTS.vocabulary.max_vocabulary,
@@ -230,7 +238,7 @@ class FitOptions:
         words, seeds = self.vocabulary, self.seed_words
         named = {name: getattr(self, name) for name in _SETTINGS} | {
             "topics": DEFAULTS.model.topics if self.n_topics is None else self.n_topics,
-            "words": None if words is None else tuple(words),
+            "public": None if words is None else tuple(words),
             "seed_words": None if seeds is None else {name: tuple(listed) for name, listed in seeds.items()},
         }
         return FitSettings.of(**named | known)

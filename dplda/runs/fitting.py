@@ -34,7 +34,7 @@ from dplda.runs.corpus import Corpus
 from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import find_place, renumber_topics
-from dplda.runs.words import find_words, usable_seed_words, usable_words, warn_of_prior_words
+from dplda.runs.words import choose_way_of_words, find_words, usable_seed_words, usable_words, warn_of_prior_words
 
 
 def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
@@ -80,7 +80,7 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
     topics = place.topics(options.n_topics)
     words = options.vocabulary if options.vocabulary is not None else corpus.public_vocabulary
     if words is not None:
-        listed = VocabularySettings(words=tuple(words)).words or ()
+        listed = VocabularySettings(public=tuple(words)).public or ()
         needed = 0 if options.placement == NO_NOISE else ModelSettings(topics=topics).words_needed
         words = usable_words(corpus.tokenization, listed, needed)
     if place.prior is not None:
@@ -88,7 +88,7 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
     seeds = options.seed_words
     settings = options.settings(
         topics=topics,
-        words=words,
+        public=words,
         seed_words=None if seeds is None else usable_seed_words(corpus.tokenization, seeds),
         prior=place.prior,
         series=place.series,
@@ -105,6 +105,7 @@ def plan_topics(
     `earlier` is the model of the previous batch, if the run is on a batch of a series. Raises `InputError` for settings
     that the placement does not support.
     """
+    settings = choose_way_of_words(corpus, settings)
     model, privacy, prior = settings.model, settings.privacy, settings.prior
     if prior is not None and prior.places & corpus.places:
         raise InputError(
@@ -146,14 +147,14 @@ def plan_topics(
         if noise:
             warnings.warn(
                 f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise (model.verdicts). Use "
-                "more documents, a larger epsilon, fewer topics, or a public vocabulary.",
+                "more documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
                 stacklevel=5,  # where `fit` was called
             )
         return result
 
     vocabulary = settings.vocabulary
-    n_words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
+    n_words = vocabulary.max_vocabulary if vocabulary.public is None else len(vocabulary.public)
     return Run(
         id=new_name(dataset),
         corpus=corpus,

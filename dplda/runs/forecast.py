@@ -48,7 +48,7 @@ from dplda.learning.model_size import (
 from dplda.learning.placements import default
 from dplda.learning.placements.stages import LOW_QUANTILE, REFINE_QUANTILE, clip_quantile, word_power
 from dplda.learning.recovery import word_scale
-from dplda.learning.settings import FitSettings
+from dplda.learning.settings import LISTED, FitSettings
 from dplda.private import WordFrequencies
 from dplda.private.statistics import NONNEGATIVE, SIGNED
 from dplda.private.statistics.expected_counts import MOST_GAIN
@@ -270,13 +270,15 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     """Return the modelled words, the forecast of the stage that finds them, and whether a fit learns from word pairs.
 
     The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
-    number that contain the rarest word. With a public vocabulary there is no selection, only noise on counts.
+    number that contain the rarest word. Words that are public or listed need no selection: the noise is that of counts.
     """
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
     wanted = typical_words(inputs.settings)
     if inputs.public_vocabulary:
         kept, picked, needed = wanted, max(LENGTH * float(wanted.sum()), 1.0), std
+    elif inputs.settings.vocabulary.words == LISTED:
+        kept, picked, needed = wanted, PICKED, std
     else:
         needed = votes_needed(noise.multipliers[stage], failure, inputs.settings.privacy.adjacency)
         picked, kept = PICKED, typical_words(inputs.settings, needed / (VOTE * noise.documents))

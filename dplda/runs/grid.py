@@ -33,7 +33,7 @@ from dplda.learning.coherence import CompletedHalves, c_v
 from dplda.learning.placements import published, registry
 from dplda.learning.placements.published import Quantities
 from dplda.learning.placements.registry import CALIBRATIONS, NO_NOISE, PLACEMENTS, PUBLISHED
-from dplda.learning.settings import FitSettings
+from dplda.learning.settings import PRIVATE, FitSettings
 from dplda.model.topic_model import TopicModel
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise
@@ -259,7 +259,7 @@ class Grid:
         A placement runs with the calibrations that it has. A placement without noise runs at the first epsilon only.
         """
         common = dict(self.common)
-        common |= {"topics": common.pop("n_topics"), "words": self.words}
+        common |= {"topics": common.pop("n_topics"), "public": self.words, "words": PRIVATE}  # as in every placement
         runs: dict[tuple[str, str, float], Run[TopicModel]] = {}
         for placement in self.placements:
             epsilons = self.epsilons[:1] if placement == NO_NOISE else self.epsilons

@@ -11,25 +11,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget.events import Event
-from dplda.learning.model_size import frequency_limit, modelled_words
+from dplda.learning.model_size import USUAL_LIMIT, frequency_limit, modelled_words
+from dplda.learning.placements import registry
 from dplda.learning.placements.default import explains
-from dplda.learning.settings import FitSettings
+from dplda.learning.settings import LISTED, PRIVATE, FitSettings
+from dplda.learning.word_choice import posterior_means
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import Gate, WordFrequencies
 from dplda.runs.corpus import Corpus
 from dplda.runs.enough import require_documents
 from dplda.text.reading_options import Tokenization
 from dplda.text.tokenizers import ListedWords, match_words
+from dplda.text.wordlists import general_frequencies, has_list
 
 _SHOWN, _LONGEST_SHOWN = 5, 40  # words of a message, and characters of each
 _COMMON = 0.5  # least share of the documents at which a word indicates their language
+_SURE = 5.0  # standard deviations of the noise at which a frequency is no noise
+_MOST_LEFT_OUT = 0.5  # part of a document's words; if more are too frequent, no word is
 _MOST_OF_PRIOR = 0.9  # a prior with a smaller share of usable words was probably read with other settings
 
 
@@ -102,6 +108,23 @@ def _warn(message: str) -> None:
     warnings.warn(message, DpldaWarning, stacklevel=6)  # where `fit` was called
 
 
+def choose_way_of_words(corpus: Corpus, settings: FitSettings) -> FitSettings:
+    """Return the `settings` with words chosen privately above a threshold, where no list of general text can help.
+
+    There must be such a list for the language and the tokenizer of `corpus`, and the placement must be the default one,
+    whose number of words follows from the documents. The batches of a series keep words above a threshold, which later
+    batches find again. All of this is public.
+    """
+    if settings.vocabulary.words == PRIVATE:
+        return settings
+    helps = registry.find(settings.model.placement).compares_words and settings.series is None
+    if helps and corpus.tokenization is not None and has_list(corpus.tokenization.language):
+        with suppress(InputError):  # the tokenizer of a store is not installed
+            general_frequencies(corpus.tokenization)
+            return settings
+    return replace(settings, vocabulary=replace(settings.vocabulary, words=PRIVATE))
+
+
 @dataclass(frozen=True)
 class RunWords:
     """What `find_words` released."""
@@ -130,13 +153,16 @@ def find_words(
     Raises `UnsupportedByData` if the noisy size is too small to tell anything (`require_documents`; only for a private
     run that does not continue a series), if too few words are found, or if most documents are in another language.
     """
-    prior, public = None if settings.continues_series else settings.prior, settings.vocabulary.words
+    prior, public = None if settings.continues_series else settings.prior, settings.vocabulary.public
 
     def require(*, of_prior: bool = False) -> None:
         if private and not settings.continues_series:
             require_documents(settings, events, documents, corpus.unit, of_prior=of_prior)
 
     def choose() -> tuple[WordFrequencies, dict[str, Any]]:
+        if settings.vocabulary.words == LISTED:
+            assert corpus.tokenization is not None  # `choose_way_of_words`
+            return _choose_listed_words(gate, settings, corpus.tokenization)
         return _choose_words(gate, settings, corpus.reading.get("language"))
 
     if public is not None:
@@ -177,15 +203,7 @@ def _choose_words(gate: Gate, settings: FitSettings, language: str | None) -> tu
     released = gate.choose_words()
     shares = dict(zip(released.words, released.frequencies, strict=True))
     if language is not None:
-        from dplda.text.language_guess import mistaken_language
-
-        other = mistaken_language([word for word, share in shares.items() if share > _COMMON], language)
-        if other is not None:
-            raise UnsupportedByData(
-                f"the words in most documents seem to be stop words of language {other!r}, and the documents were read "
-                f"as {language!r}. Read them with --language {other} (`dplda check` guesses the language without "
-                "charge)."
-            )
+        _check_language(released, language)
     kept = modelled_words(released, settings)
     seeds = [word for word in settings.model.guiding_words if word not in shares]
     frequencies = np.concatenate([kept.frequencies, np.full(len(seeds), released.std)])
@@ -194,3 +212,59 @@ def _choose_words(gate: Gate, settings: FitSettings, language: str | None) -> tu
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in shares.items() if share > limit]
     return modelled, {"frequency_limit": limit, "frequent_words": frequent}
+
+
+def _choose_listed_words(
+    gate: Gate, settings: FitSettings, tokenization: Tokenization
+) -> tuple[WordFrequencies, dict[str, Any]]:
+    """Release the frequencies of the words of general text, of the seed words, and of other words that are frequent.
+
+    Returns those below the limit on document frequencies, and the facts of `_choose_words`; the placement keeps the
+    words that characterise the documents. Raises `UnsupportedByData` as `_choose_words` does.
+    """
+    general = general_frequencies(tokenization)
+    rarest = min(general.values())
+    seeds = [word for word in settings.model.guiding_words if word not in general]
+    released = gate.choose_words([*general, *seeds])
+    _check_language(released, tokenization.language)
+    language = np.array([general.get(word, rarest) for word in released.words])
+    released = replace(released, language=language)
+    limit, facts = _limit_of_listed(released, settings)
+    guiding = np.isin(released.words, settings.model.guiding_words)
+    kept = released.at(np.flatnonzero(guiding | (posterior_means(released)[0] <= limit)))
+    needed = settings.model.words_needed
+    if len(kept.words) < needed:
+        raise UnsupportedByData(
+            f"only {len(kept.words)} words are in at most {limit:.2%} of the documents, and {needed} are needed. Raise "
+            "--max-document-frequency, or ask for fewer topics."
+        )
+    gate.use_words(kept.words)
+    return kept, facts
+
+
+def _limit_of_listed(released: WordFrequencies, settings: FitSettings) -> tuple[float, dict[str, Any]]:
+    """Return the limit on document frequencies, and the facts of `_choose_words`.
+
+    It is the user's limit, or `USUAL_LIMIT`. Texts that consist of few words, such as forms, have no limit of their own
+    accord: those whose words are, for more than `_MOST_LEFT_OUT`, surely above the usual one.
+    """
+    asked, noisy = settings.vocabulary.max_document_frequency, released.frequencies
+    limit = USUAL_LIMIT if asked is None else asked
+    above = (noisy > max(limit, _SURE * released.std)) & ~np.isin(released.words, settings.model.guiding_words)
+    if asked is None and noisy[above].sum() > _MOST_LEFT_OUT * noisy.sum():
+        return 1.0, {"frequency_limit": 1.0, "frequent_words": []}
+    return limit, {"frequency_limit": limit, "frequent_words": list(released.at(np.flatnonzero(above)).words)}
+
+
+def _check_language(released: WordFrequencies, language: str) -> None:
+    """Raise `UnsupportedByData` if the words in most documents are stop words of another language than `language`."""
+    from dplda.text.language_guess import mistaken_language
+
+    common = released.frequencies > max(_COMMON, _SURE * released.std)
+    other = mistaken_language([released.words[index] for index in np.flatnonzero(common)], language)
+    if other is not None:
+        raise UnsupportedByData(
+            f"the words in most documents seem to be stop words of language {other!r}, and the documents were read "
+            f"as {language!r}. Read them with --language {other} (`dplda check` guesses the language without "
+            "charge)."
+        )

@@ -24,7 +24,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache, reduce
+from dataclasses import replace
+from functools import cache, lru_cache, reduce
 from importlib import resources
 from itertools import islice
 from operator import getitem
@@ -47,6 +48,7 @@ _ADDED = {  # lists of mimesis for names that Faker lacks: Nick and Ken, Krüger
 }
 _WRITTEN_SMALL = 0.3
 _MORE_FREQUENT = 2.345  # figures of wordfreq have two decimals
+LISTED = 20_000  # words of general text that every run may release (`general_frequencies`)
 _RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
 _OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
 _PARTS = re.compile(r"[^\W\d_]{2,}")
@@ -82,7 +84,7 @@ def frequent_words(
     letters. Words with digits are left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set
     `lemmas` if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out.
     Words that `tokenizer` does not find are left out, too; the default is the tokenizer of `read_corpus`. Raises
-    `InputError` if the package wordfreq is not installed, or has fewer words.
+    `InputError` if wordfreq has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
@@ -94,26 +96,53 @@ def frequent_words(
     return words
 
 
-def _words(tokenization: Tokenization) -> Iterator[str]:
-    """Yield the distinct words of the list, as the tokenizer finds them, without those that it splits or drops.
+def has_list(language: str) -> bool:
+    """Whether there is a list of frequent words of the language with this code."""
+    return language in _CODES.values()
 
-    Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
+
+@lru_cache(maxsize=4)
+def general_frequencies(tokenization: Tokenization) -> Mapping[str, float]:
+    """Return the `LISTED` most frequent words of the language, as the tokenizer finds them, with their frequencies.
+
+    A frequency is the share of a word among all words of general text, in all forms that are counted as this word.
     """
+    from wordfreq import get_frequency_dict
+
+    shares = get_frequency_dict(tokenization.language)
+    frequencies = dict[str, float]()
+    for word, entry in _entries(replace(tokenization, ngrams=1)):
+        if word not in frequencies and len(frequencies) == LISTED:
+            break
+        frequencies[word] = frequencies.get(word, 0.0) + shares[entry]
+    return frequencies
+
+
+def _words(tokenization: Tokenization) -> Iterator[str]:
+    """Yield the distinct words of the list."""
+    seen = set()
+    for word, _ in _entries(tokenization):
+        if word not in seen:
+            seen.add(word)
+            yield word
+
+
+def _entries(tokenization: Tokenization) -> Iterator[tuple[str, str]]:
+    """Yield each entry of the list after the word that the tokenizer finds in it, the most frequent entries first.
+
+    Entries that it splits or drops are left out, and so are those with digits, because each stands for many words, with
+    a zero for every digit.
+    """
+    from wordfreq import iter_wordlist
+
     from dplda.text.counting import find_tokens
 
-    try:
-        from wordfreq import iter_wordlist
-    except ImportError:
-        raise InputError("Word lists need a package. Install it with: pip install 'dplda[wordlists]'") from None
     tokens = find_tokens(tokenization)
-    seen = set()
     for entry in iter_wordlist(tokenization.language):
-        if any(map(str.isdigit, entry)):
-            continue
-        match list(tokens.words(entry)):
-            case [word] if word not in seen:
-                seen.add(word)
-                yield word
+        if not any(map(str.isdigit, entry)):
+            match list(tokens.words(entry)):
+                case [word]:
+                    yield word, entry
 
 
 def names(language: str) -> list[str]:

@@ -31,7 +31,7 @@ def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
 
 
 def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> None:
-    asked = ("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30)
+    asked = ("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30, "--words", "private")
     answer = dplda(*asked, "--details")
     lines = answer.out.splitlines()
     plain = dplda(*asked).out.splitlines()
@@ -60,7 +60,7 @@ def test_enough_for_all_topics_is_said_to_be_enough(dplda) -> None:
 
 
 def test_too_little_is_said_to_be_too_little(dplda) -> None:
-    answer = dplda("plan", "--documents", 500, "--epsilon", 0.5)
+    answer = dplda("plan", "--documents", 500, "--epsilon", 0.5, "--words", "private")
     assert answer.status == 0
     assert "too few words" in answer.out
     none = dplda("plan", "--documents", 100, "--epsilon", 0.5, "--public-vocabulary").out

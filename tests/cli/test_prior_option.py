@@ -29,7 +29,7 @@ def texts(dplda, home: Path) -> tuple[Path, Path]:
 
 def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Path], home: Path) -> None:
     private, public = texts
-    refused = dplda("fit", private, *FIT)
+    refused = dplda("fit", private, *FIT, "--words", "private")
     assert refused.status == 4
     assert "public text about the same things (--prior)" in refused.err
     given = ("--prior", public, "--public-prior")

@@ -74,9 +74,9 @@ class Watched(Curator):
         super().use_words(words, rows)
         self._words = words
 
-    def choose_words(self) -> WordFrequencies:
-        self._note_votes("vocabulary", [c.choose_words() for c in self._silent(WORDS, VOTE_TOTAL)])
-        return super().choose_words()
+    def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
+        self._note_votes("vocabulary", [c.choose_words(listed) for c in self._silent(WORDS, VOTE_TOTAL)])
+        return super().choose_words(listed)
 
     def word_frequencies(self) -> WordFrequencies:
         self._note_votes("frequency", [c.word_frequencies() for c in self._silent(_gaussian("frequency"), VOTE_TOTAL)])

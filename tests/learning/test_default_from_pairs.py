@@ -31,7 +31,7 @@ def frequencies(total, n_words=N_WORDS):
     [
         (1e6, 40.0, {}, False),
         (2000.0, 40.0, {}, True),  # mu is 0.45 at epsilon 2
-        (2000.0, 40.0, {"epsilon": 4.0}, False),
+        (5000.0, 40.0, {"epsilon": 4.0}, False),
         (20_000.0, 9.0, {}, True),  # short documents
         (50_000.0, 9.0, {"epsilon": 4.0}, False),
         (100.0, 9.0, {"placement": "none"}, False),
@@ -63,11 +63,11 @@ def planned_stages(plan):
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_both_ways_spend_every_event_of_the_same_plan(adjacency):
-    counts, *_ = synthetic(3000, N_WORDS, 3, mean_length=40, seed=1)
+    counts, *_ = synthetic(6000, N_WORDS, 3, mean_length=40, seed=1)
     settings = {"n_topics": 3, "epsilon": 2.5, "adjacency": adjacency}
     few, model = charged(counts[:1000], **settings)
     many, _ = charged(counts, **settings)
-    plan = find("default").plan(FitSettings.of(topics=3, words=WORDS))
+    plan = find("default").plan(FitSettings.of(topics=3, public=WORDS))
     assert Counter(few) == Counter(many) == planned_stages(plan)
     assert few.index("mean clip") + 1 == few.index("mean") == few.index("refine") - 1, "frequencies first"
     assert many.index("subspace clip") < many.index("refine")
@@ -75,7 +75,7 @@ def test_both_ways_spend_every_event_of_the_same_plan(adjacency):
 
 
 def test_few_documents_give_better_topics_from_pairs_than_from_moments(monkeypatch):
-    counts, topics, _ = synthetic(1500, N_WORDS, 3, mean_length=8, seed=5)
+    counts, topics, _ = synthetic(1500, N_WORDS, 3, mean_length=20, seed=5)
     corpus = dplda.Corpus.from_counts(counts, WORDS, public_vocabulary=True)
     errors = {}
     for few in (0.0, np.inf):
@@ -83,7 +83,7 @@ def test_few_documents_give_better_topics_from_pairs_than_from_moments(monkeypat
         monkeypatch.setattr(default, "_FEW_SHORT", few)
         models = [
             dplda.fit(corpus, n_topics=3, epsilon=1.0, max_document_frequency=1.0, ledger=False, simulate_seed=seed)
-            for seed in range(3)
+            for seed in range(5)
         ]
         found = [on_words(model.topics, model.vocabulary, WORDS) for model in models]
         errors[few] = np.mean([matched_error(one, topics).mean() for one in found])
@@ -153,6 +153,6 @@ def test_a_run_whose_prior_does_not_explain_the_documents_spends_its_plan_on_pai
     settings = {"n_topics": 3, "epsilon": 1.8, "prior": prior, "max_document_frequency": 1.0}
     stages, model = charged(counts, public=not private, **settings)
     assert model.facts.learned_from == "pairs of words"
-    words = {} if private else {"words": WORDS}
+    words = {} if private else {"public": WORDS}
     plan = find("default").plan(FitSettings.of(topics=3, prior=prior, **words))
     assert Counter(stages) == planned_stages(plan)

@@ -69,7 +69,7 @@ class ExactOutputs(ExactGate):
 def learned(placement: str, of: Planted, multiplier: float | None, epsilon: float = 100.0, seed: int = 0):
     """What the placement learns with noise of `multiplier` in every stage; from exact statistics for None."""
     words = of.corpus.public_vocabulary
-    settings = FitSettings.of(placement=placement, topics=len(of.topics), epsilon=epsilon, words=words)
+    settings = FitSettings.of(placement=placement, topics=len(of.topics), epsilon=epsilon, public=words)
     found = registry.find(placement, "sound")
     shares = found.plan(settings)
     noisy = [
@@ -227,7 +227,7 @@ class Silence:
 def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     """Root two where arrays are nonnegative, two where they are projected or whitened, none for the size (T1)."""
     few, settings = planted(*synthetic(500, 6, 2)[:2]).corpus, FitSettings.of(placement=placement, topics=2)
-    public = replace(settings.vocabulary, words=few.public_vocabulary)
+    public = replace(settings.vocabulary, public=few.public_vocabulary)
     shares = registry.find(placement, "sound").plan(replace(settings, vocabulary=public))
     events = [Event(stage=share.stage, noise_multiplier=2.0) for share in shares for _ in range(share.count)]
     seen = []

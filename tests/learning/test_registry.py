@@ -55,7 +55,7 @@ def plan(asked: FitSettings, public: bool = True):
 def with_words(asked: FitSettings, n: int | None) -> FitSettings:
     """With a public vocabulary of `n` words, or a private one (None)."""
     words = None if n is None else tuple(f"w{i}" for i in range(n))
-    return replace(asked, vocabulary=replace(asked.vocabulary, words=words))
+    return replace(asked, vocabulary=replace(asked.vocabulary, public=words))
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -255,8 +255,23 @@ def test_word_selection_uses_the_scale_and_failure_probability_of_its_adjacency(
     ((candidates, scale, threshold),) = noise.thresholds
     assert scale == lattice_scale(2.0, BOUND * factor)
     assert threshold == selection_threshold(scale, failure, MOST_WORDS)
-    assert noise.asked == [(lattice_scale(7.0, BOUND), 1)]  # one vote weight a unit: at most B under both
+    vote_total = lattice_scale(7.0, BOUND)  # one vote weight a unit: at most B under both
+    assert noise.asked == [(scale, 0), (vote_total, 1)]
     assert min(candidates.values()) > 0
+
+    noise = NoNoise()
+    gate = curator(CORPUS, [SELECT, gaussian("vote total", 7.0)], noise, adjacency=adjacency)
+    listed = gate.choose_words(["absent", "w0"]).words
+    ((others, of_others, same),) = noise.thresholds
+    assert (of_others, same, len(others)) == (scale, threshold, len(candidates) - 1)
+    assert noise.asked == [(scale, 2), (vote_total, 1)]
+    assert {"absent", "w0"} <= set(listed)
+
+
+def test_a_word_that_is_listed_twice_is_refused() -> None:
+    gate = curator(CORPUS, [SELECT, gaussian("vote total", 7.0)], NoNoise())
+    with pytest.raises(GateError, match="twice"):
+        gate.choose_words(["a", "a"])
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,33 @@ def test_t7_holds_for_one_heavy_word_beside_equal_ones_and_is_no_higher_than_it_
     assert worst > 0.9 * delta or threshold == 2 * BOUND + 2
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("multiplier", [2.0, 5.0])
+@pytest.mark.parametrize("failure", [1e-9, 1e-4])
+@pytest.mark.parametrize("unlisted", [1, MOST_WORDS])
+def test_t7_holds_for_a_unit_with_listed_and_unlisted_words(epsilon, multiplier, failure, unlisted):
+    """The exact divergence of the releases with and without the unit, for every way to divide its norm.
+
+    Nobody else uses its words. With the probability r one of the unlisted words is released, which never happens
+    without the unit; otherwise the noisy vote for its listed word has the mean a, or 0 without the unit.
+    """
+    threshold = selection_threshold(multiplier * BOUND, failure, MOST_WORDS) / BOUND
+    for a in np.sqrt(np.linspace(0, 1, 101)):
+        of_other = math.sqrt((1 - a**2) / unlisted)
+        log_kept = unlisted * float(norm.logcdf((threshold - of_other) / multiplier))
+        r, allowed = -math.expm1(log_kept), gaussian_delta(epsilon, 1 / multiplier) + failure
+        with_unit = r + math.exp(log_kept) * gaussian_delta(epsilon - log_kept, a / multiplier)
+        assert with_unit <= allowed * (1 + 1e-9)
+        assert gaussian_delta(epsilon + log_kept, a / multiplier) <= allowed * (1 + 1e-9)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """delta(epsilon) of Gaussian noise for which a neighbour moves the mean by `mu` deviations (Balle, Wang 2018)."""
+    if mu == 0:
+        return max(0.0, -math.expm1(epsilon))
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+
+
 def test_looking_at_one_word_at_a_time_would_leak_many_times_delta():
     scale, delta = 5.0 * BOUND, 1e-9
     naive = selection_threshold(scale, delta, 1)

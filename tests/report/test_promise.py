@@ -171,7 +171,7 @@ def test_a_share_is_said_to_be_of_an_average_unit() -> None:
 
 
 def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
-    settings = FitSettings.of(topics=8, epsilon=4.0)
+    settings = FitSettings.of(topics=8, epsilon=4.0, words="private")
     events = merge_events(calibrate(shares(False, 8), 4.0, 1e-6))
     inputs = ForecastInputs(settings, 4000, False)
     expected = inputs.forecast(next(iter(REFERENCE_CORPORA))).stages[1].noise

@@ -56,16 +56,16 @@ def test_the_command_has_the_declared_options_with_their_help_and_defaults() -> 
 
 
 def test_every_setting_of_a_fit_is_an_option() -> None:
-    other = {"topics": "n_topics", "words": "vocabulary"}
+    other = {"topics": "n_topics", "public": "vocabulary"}
     forgotten = {other.get(name, name) for name in SETTINGS} - set(OPTIONS)
     assert not forgotten, f"FitOptions in dplda/runs/fit_options.py lacks {forgotten}: nobody can choose that setting"
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
-    assert chosen.settings() == FitSettings.of(topics=7, words=tuple("abcdefg"), epsilon=3.0, device="auto")
+    assert chosen.settings() == FitSettings.of(topics=7, public=tuple("abcdefg"), epsilon=3.0, device="auto")
 
 
 def test_every_setting_that_decides_what_is_learned_is_a_fact_of_the_run() -> None:
-    settings = SETTINGS - {each.name for each in fields(ExecutionSettings)} - {"words"}
+    settings = SETTINGS - {each.name for each in fields(ExecutionSettings)} - {"public"}
     forgotten = settings - {each.name for each in fields(RunFacts)}
     assert not forgotten, f"no run can be planned until RunFacts in dplda/model/run_facts.py has a field {forgotten}"
 

@@ -25,6 +25,7 @@ from dplda.runs.forecast import (
 )
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
+ABOVE_THRESHOLD = FitSettings.of(topics=20, epsilon=2.0, words="private")
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 
@@ -107,7 +108,7 @@ def test_replacing_a_unit_takes_more_noise_than_adding_one():
 
 
 def test_words_are_those_that_enough_documents_hold():
-    forecast = ForecastInputs(SETTINGS, 30_000).forecast(ONE_SUBJECT)
+    forecast = ForecastInputs(ABOVE_THRESHOLD, 30_000).forecast(ONE_SUBJECT)
     frequent, held = np.split(30_000 * word_frequencies(2100), [int((word_frequencies(2100) > 0.1).sum())])
     threshold = stage(forecast, "vocabulary").noise
     assert len(frequent) > 0
@@ -116,7 +117,7 @@ def test_words_are_those_that_enough_documents_hold():
 
 
 def test_with_too_few_words_nothing_follows():
-    forecast = ForecastInputs(SETTINGS, 1000).forecast(ONE_SUBJECT)
+    forecast = ForecastInputs(ABOVE_THRESHOLD, 1000).forecast(ONE_SUBJECT)
     assert (forecast.supported, [s.name for s in forecast.stages]) == (0, ["size", "vocabulary"])
 
 

@@ -42,7 +42,7 @@ LISTED = tuple(f"word{i}" for i in range(50))
 
 
 def events_of(settings: FitSettings) -> tuple[Event, ...]:
-    shares = default.shares(settings.vocabulary.words is not None, settings.model.topics)
+    shares = default.shares(settings.vocabulary.public is not None, settings.model.topics)
     return calibrate(shares, settings.privacy.epsilon, settings.privacy.delta)
 
 
@@ -60,7 +60,7 @@ def refusal(documents: float, *, of_prior: bool = False, unit: str = "document",
 @pytest.mark.parametrize("topics", [1, 4, 20, "auto"])
 @pytest.mark.parametrize("of_prior", [False, True])
 def test_documents_times_mu_decide_for_public_words_whatever_the_topics(epsilon, topics, of_prior):
-    named = {"epsilon": epsilon, "topics": topics, "words": LISTED}
+    named = {"epsilon": epsilon, "topics": topics, "public": LISTED}
     settings = FitSettings.of(**named)
     (size,) = (event for event in events_of(settings) if event.stage == Stage.SIZE)
     least = (60 if of_prior else 150) / run_mu(settings) / 1.5 - 2 * size.noise_multiplier
@@ -72,20 +72,23 @@ def test_documents_times_mu_decide_for_public_words_whatever_the_topics(epsilon,
 
 @pytest.mark.parametrize("words", [None, LISTED])
 def test_no_run_of_a_hundred_times_one_over_mu_documents_ends_but_by_a_chance_of_a_fortieth(words):
-    settings = FitSettings.of(topics=4, words=LISTED)
+    settings = FitSettings.of(topics=4, public=LISTED)
     (size,) = (event for event in events_of(settings) if event.stage == Stage.SIZE)
     documents = 100 / run_mu(settings)
-    assert refusal(documents - 1.95 * size.noise_multiplier, topics=4, words=LISTED) == ""
-    assert refusal(40 / run_mu(settings) - 1.95 * size.noise_multiplier, topics=4, words=words, of_prior=True) == ""
+    assert refusal(documents - 1.95 * size.noise_multiplier, topics=4, public=LISTED) == ""
+    assert refusal(40 / run_mu(settings) - 1.95 * size.noise_multiplier, topics=4, public=words, of_prior=True) == ""
 
 
-def test_private_words_need_more_documents_than_public_ones():
-    assert refusal(500, topics=4, words=LISTED) == refusal(500, topics=4, of_prior=True) == ""
-    assert " to choose the words for 4 topics privately. " in refusal(500, topics=4)
+def test_words_above_a_threshold_need_more_documents_than_public_or_listed_ones():
+    assert (
+        refusal(500, topics=4, public=LISTED) == refusal(500, topics=4, of_prior=True) == refusal(1500, topics=4) == ""
+    )
+    assert " to choose the words for 4 topics privately. " in refusal(500, topics=4, words="private")
+    assert " to learn topics from them. " in refusal(500, topics=4)
 
 
 @pytest.mark.parametrize("documents", [-50.0, 3.0, 100.0])
-@pytest.mark.parametrize("case", [{}, {"words": LISTED}, {"of_prior": True}, {"words": LISTED, "of_prior": True}])
+@pytest.mark.parametrize("case", [{}, {"words": "private"}, {"public": LISTED}, {"of_prior": True}])
 def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
     monkeypatch.setattr("dplda.runs.enough._DEVIATIONS", -1.0)
     told = refusal(documents, topics=4, **case)
@@ -98,13 +101,13 @@ def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
 
 
 def test_a_way_that_would_not_do_is_not_told():
-    alone = refusal(-70, topics=4)
+    alone = refusal(-70, topics=4, words="private")
     assert not re.search("epsilon [^2]|--vocabulary|--prior|topics;|fewer", alone)
-    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(200, topics=4))
-    assert re.search("--prior", refusal(0, topics=4, words=LISTED))
-    assert not re.search("--prior|--vocabulary|fewer", refusal(-100, topics=4, words=LISTED, of_prior=True))
+    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(200, topics=4, words="private"))
+    assert re.search("--prior", refusal(0, topics=4, public=LISTED))
+    assert not re.search("--prior|--vocabulary|fewer", refusal(-100, topics=4, public=LISTED, of_prior=True))
 
 
 def test_what_was_counted_is_told():
-    assert " about 10 documents with words of the word list (noisy, " in refusal(10.4, topics=4, words=LISTED)
+    assert " about 10 documents with words of the word list (noisy, " in refusal(10.4, topics=4, public=LISTED)
     assert " about 0 different values of user (noisy, standard " in refusal(-3, topics=4, unit="user")

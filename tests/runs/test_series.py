@@ -73,7 +73,7 @@ def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_pa
 
 def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
     ledger.grant("before", unbounded=True)  # with less epsilon, so few documents are learned from pairs of words
-    first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before", epsilon=9.0)
+    first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before", epsilon=25.0)
     then = fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
     assert (then.facts.series, then.facts.new_topics) == ("s", ())
 

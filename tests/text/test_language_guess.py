@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import pytest
+import wordfreq
 
 from dplda.text import wordlists
 from dplda.text.language_guess import _WORDS, mistaken_language
 from dplda.text.tokenizers import word_rule
-
-wordfreq = pytest.importorskip("wordfreq")
 
 
 def chosen(written: str, read: str, n_words: int) -> list[str]:

@@ -91,10 +91,10 @@ BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that
 _ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; below 1, rows are shrunk less
 
 # Of pairs of words.
-_FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
+_FEW, _FEW_SHORT = 3e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
 _SHORT = 10.0  # words of a short document, on average ...
 _SPARSE = 0.1  # ... if that is less than this part of all words
-_MOST_PAIRED = 1000  # words whose pairs are counted
+_MOST_PAIRED, _MOST_TOPICS = 1000, 100  # words whose pairs are counted, and topics of a mixture of pairs
 _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 
 # Of a prior. The least gain of k prior topics, in nats a token, is slope * log(k) + intercept, or the minimum. It is
@@ -262,7 +262,8 @@ def uses_pairs(documents: float, words: WordFrequencies, settings: FitSettings) 
     False for a batch of a series, because later batches continue the counts of words in topics. Also false for a run
     with so many topics or seed words that fitting their pairs would take minutes (docs/privacy.md, section 9.13).
     """
-    many = most_paired_words(documents, settings) + len(settings.model.guiding_words) > _MOST_PAIRED
+    paired = most_paired_words(documents, settings) + len(settings.model.guiding_words)
+    many = paired > _MOST_PAIRED or most_topics(settings) > _MOST_TOPICS
     if settings.model.noiseless or settings.series is not None or many:
         return False
     held = float(words.frequencies.sum())  # words of a document, on average
@@ -325,7 +326,7 @@ def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages
     scale = max(float(words.frequencies.sum()), words.std) / max(float(mean.total.sum()), mean.std)
     precisions = words.std**-2, (scale * mean.std) ** -2
     averaged = np.average([words.frequencies, scale * mean.total[:, 0]], axis=0, weights=precisions)
-    return WordFrequencies(words.words, averaged, sum(precisions) ** -0.5)
+    return replace(words, frequencies=averaged, std=sum(precisions) ** -0.5)
 
 
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
@@ -426,10 +427,12 @@ PLACEMENT = Placement(
     learn_next=next_batch.learn,
     statistics=(*_STATISTICS, SECOND_MOMENT),
     takes_seed_words=True,
+    compares_words=True,
 )
 WITHOUT_NOISE = replace(
     PLACEMENT,
     statistics=_STATISTICS,
     noiseless=True,
+    compares_words=False,
     reason="NOT PRIVATE: exact statistics, no noise at all",
 )

@@ -136,7 +136,7 @@ def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float
     is lowered instead, so that the word leaves the list in time.
     """
     assert prior.counts is not None
-    names = tuple(dict.fromkeys((*words.words, *(prior.words if settings.vocabulary.words is None else ()))))
+    names = tuple(dict.fromkeys((*words.words, *(prior.words if settings.vocabulary.public is None else ()))))
     earlier, known = prior.counts.over(prior.words, names), np.isin(names, prior.words)
     now = np.append(words.frequencies, np.full(len(names) - len(words.words), np.nan))
     fresh = 1 / max(words.std, _LEAST_STD) ** 2

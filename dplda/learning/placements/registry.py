@@ -59,6 +59,7 @@ class Placement:
 
     # Whether seed words can guide topics, whether a cluster can compute it, and whether it adds no noise at all.
     takes_seed_words: bool = False
+    compares_words: bool = False
     runs_on_cluster: bool = True
     noiseless: bool = False
 
@@ -80,7 +81,7 @@ class Placement:
         if set(split) != set(self.split):
             edges = f"must name its edges {', '.join(self.split)}" if self.split else "does not apply, so leave it out"
             raise InputError(f"placement {name}: the split {edges}; it names {', '.join(split) or 'none'}.")
-        words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
+        words = vocabulary.max_vocabulary if vocabulary.public is None else len(vocabulary.public)
         if self.most_words is not None and words > self.most_words:
             raise InputError(
                 f"placement {name} keeps dense moments, for at most {self.most_words} words, got {words}. "
@@ -91,7 +92,7 @@ class Placement:
                 f"placement {name} needs a number of topics, at least {self.least_topics}, "
                 f"got topics={topics}. Give --topics a number of at least that."
             )
-        return self.shares(vocabulary.words is not None, split, settings)
+        return self.shares(vocabulary.public is not None, split, settings)
 
 
 def names(calibration: str = SOUND) -> tuple[str, ...]:

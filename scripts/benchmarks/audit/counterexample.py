@@ -69,7 +69,7 @@ def evidence(
     settings = FitSettings.of(
         placement=placement,
         calibration="published",
-        words=WORDS,
+        public=WORDS,
         topics=TOPICS,
         epsilon=epsilon,
         delta=delta,

@@ -121,7 +121,8 @@ def branch_on_exact_value() -> Iterator[None]:
 def words_of_the_documents() -> Iterator[None]:
     """The vocabulary is that of the documents; the frequencies have noise."""
 
-    def choose_words(self: Curator) -> WordFrequencies:
+    def choose_words(self: Curator, listed: Sequence[str] = ()) -> WordFrequencies:
+        assert not listed
         scale = self._scale(self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD))
         self._charge(Stage.VOTE_TOTAL)
         self._use_all_words()

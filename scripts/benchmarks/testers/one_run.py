@@ -262,7 +262,7 @@ class WholeRun:
         base, canaries = self.tables()
         fit_settings = FitSettings(
             privacy=settings,
-            vocabulary=VocabularySettings(words=self.words),
+            vocabulary=VocabularySettings(public=self.words),
             model=ModelSettings(topics=self.topics),
         )
         run = plan_topics(Corpus.from_counts(base, self.words, public_vocabulary=True), fit_settings, "audit")
