@@ -42,12 +42,16 @@ if TYPE_CHECKING:
 
 
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
-_FEW = 300  # documents: hardly enough to learn topics under any usual budget
+_FEW = 500  # units: with fewer, a run at epsilon 4 probably ends after counting them (`dplda.runs.enough`)
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
 _SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
 _FEW_UNITS = (
     f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
     "forecasts other settings, and with fewer, --prior helps most."
+)
+_TOO_FEW = (
+    f"Fewer than {_FEW} documents or people are hardly enough: a run at epsilon 4 probably ends after counting them, "
+    "having spent a thousandth of that. Public text about the same things helps most (--prior), then more documents."
 )
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
@@ -139,7 +143,9 @@ def examine(
             values = value if isinstance(value, tuple) else (value,)
             words += [option] if value is True else [word for each in values for word in (option, str(each))]
         report.command = shlex.join([*words, *(few if extra is None else extra)])
-        if few and extra is None:
+        if records is not None and records * distinct < _FEW:
+            report.remarks.append(_TOO_FEW)
+        elif few and extra is None:
             report.remarks.append(_FEW_UNITS)
     return report
 
@@ -168,11 +174,6 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     total, n_rare, defects = report.sample.total, report.sample.n_rare, report.sample.defects
     if total == 0:
         report.problems.append("There are no records: the file ends after its header, or is empty.")
-    elif for_fit and total is not None and total < _FEW:
-        report.remarks.append(
-            f"{total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
-            f"{total}` forecasts what to expect."
-        )
     if n_rare:
         report.remarks.append(f"{n_rare:,} other fields occur in fewer than half of the first records.")
     if defects:

@@ -219,7 +219,7 @@ def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     answer = dplda("check", "x.jsonl", "--unit-field", "u")
     assert answer.status == 0
     for told in (
-        "3 documents are few",
+        "Fewer than 500 documents or people are hardly enough",
         "1 of the first 3 records have no unit",
         "1 of the first 3 records have no text in",
     ):
