@@ -36,6 +36,7 @@ _LENIENCY, _DEVIATIONS = 1.5, 2.0
 # Least documents * mu: below it, topics are noise, listed words are mostly in no document, and no prior passes its test
 # (docs/design-log.md).
 _LEAST_SIGNAL, _LEAST_LISTED, _LEAST_FOR_PRIOR = 150.0, 750.0, 60.0
+_LISTED_PER_TOPIC = 5  # words of typical text above the noise, for each topic, if words are listed
 _STEPS = 16  # of bisection: a precision of about a thousandth, far finer than a forecast
 
 
@@ -46,13 +47,14 @@ def require_documents(
 
     `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
     (`documents` + 2 standard deviations of their noise) documents times the run's mu are less than a constant or,
-    if words need a threshold, are expected to give fewer words than the topics need. With `of_prior`, the run may still
+    unless words are public, are expected to give fewer words than the topics need: words above the threshold, or listed
+    ones above the noise. With `of_prior`, the run may still
     choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
     and on public numbers alone.
     """
     vocabulary = settings.vocabulary
     listed = vocabulary.public is None and vocabulary.words == LISTED
-    words_known = of_prior or listed or vocabulary.public is not None
+    words_known = of_prior or vocabulary.public is not None
     least = _LEAST_FOR_PRIOR if of_prior else _LEAST_LISTED if listed else _LEAST_SIGNAL
 
     def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
@@ -61,8 +63,11 @@ def require_documents(
             return stand_out
         # Is a typical corpus of this size expected to give the words that the topics need?
         multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
-        needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
-        return len(typical_words(settings, needed / (VOTE * number))) >= settings.model.least_words
+        needed, words = multiplier, _LISTED_PER_TOPIC * settings.model.least_words
+        if not listed:
+            needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
+            words = settings.model.least_words
+        return len(typical_words(settings, needed / (VOTE * number))) >= words
 
     if enough(settings, events, _most(documents, events)):
         return
@@ -71,20 +76,20 @@ def require_documents(
         scaled = scale_events(events, settings, epsilon)
         return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
 
+    signal = _most(documents, events) * run_mu(settings)
     topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
     limit = vocabulary.max_document_frequency
     limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
     purpose = f"choose the words{limited} for {topics} privately"
     if of_prior:
         purpose = "tell whether they are about the topics of the prior"
-    elif words_known:
+    elif words_known or (listed and signal < least):
         purpose = "learn topics from them"
 
     counted = "documents" if unit == "document" else f"different values of {unit}"
     budget = find_least(enough_at, RANGES["epsilon"])
     number = find_least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS)
-    signal = _most(documents, events) * run_mu(settings)
-    fewer_words = not words_known and signal >= _LEAST_SIGNAL
+    fewer_words = not words_known and signal >= least
     ways = {
         f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,

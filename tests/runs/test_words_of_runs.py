@@ -70,7 +70,10 @@ def test_texts_of_few_words_have_no_limit_on_document_frequencies_of_their_own_a
     assert set(chain(*SUBJECTS)) <= set(model.vocabulary)
 
 
-def test_a_limit_that_leaves_too_few_words_ends_the_run() -> None:
+def test_a_limit_that_leaves_too_few_words_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnsupportedByData, match=r"too few .* to choose the words that are in at most 0\.01% of"):
+        fitted(3000, max_document_frequency=1e-4)
+    monkeypatch.setattr("dplda.runs.words.require_documents", lambda *args, **options: None)
     with pytest.raises(UnsupportedByData, match="Raise --max-document-frequency"):
         fitted(3000, max_document_frequency=1e-6)
 
