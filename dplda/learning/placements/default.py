@@ -1,7 +1,7 @@
 """The default placement: noise on the subspace, the core, the whitened tensor and the refinement.
 
 size     noisy number of units
-words    the most frequent ones, as many as stand out from the noise
+words    the most frequent or most characteristic ones, as many as stand out from the noise
 m        noisy mean word proportions
 X        the direction of m, and a subspace orthogonal to it by noisy power rounds X <- orth(E2 X); each unit is clipped
          by the exact norm of its own part of E2 X, and rows of E2 X are shrunk as far as noise is expected to dominate
