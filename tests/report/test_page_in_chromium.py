@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from full_helpers import full_after
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
 from dplda.model import TopicModel
@@ -19,7 +18,7 @@ from dplda.report import write_report
 AXE_SCRIPT = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed").AXE_SCRIPT
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 LUMINANCE = """element => {
   const channels = getComputedStyle(element).fill.match(/[0-9.]+/g).slice(0, 3).map(c => c / 255);
@@ -89,8 +88,8 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
 NAMES = ("one", "comparison", "noise", "open", "three", "once")
 
 
-@pytest.mark.parametrize(("width", "theme"), full_after(1, SIZES))
-@pytest.mark.parametrize("name", full_after(4, NAMES))
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_accessible_and_asks_for_nothing(
     show: Open, files: dict[str, Path], name: str, width: int, theme: str
 ) -> None:
@@ -169,7 +168,6 @@ def test_charts_are_printed_wide_and_in_light_colours(show: Open, files: dict[st
     page.emulate_media(media="screen")
 
 
-@pytest.mark.full
 def test_hostile_words_do_nothing(show: Open, files: dict[str, Path]) -> None:
     page = show(files["hostile"])
     assert page.title() == "topics of toys (dplda report)"
@@ -179,7 +177,6 @@ def test_hostile_words_do_nothing(show: Open, files: dict[str, Path]) -> None:
     assert page.complaints == []
 
 
-@pytest.mark.full
 def test_the_policy_stops_what_would_run(show: Open, files: dict[str, Path], tmp_path: Path) -> None:
     text = files["one"].read_text(encoding="utf-8")
     attacked = tmp_path / "attacked.html"
