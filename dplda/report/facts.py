@@ -134,7 +134,7 @@ class Facts:
 
         Of words that were compared with a public list (`listed`), this holds for those outside the list.
         """
-        return promise.rarest(self.model)
+        return promise.rarest(self.privacy)
 
     @property
     def listed(self) -> bool:

@@ -153,7 +153,7 @@ def _run_section(
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(promise.success_at_most(privacy), upwards=True),
         "mu": number(promise.noise(privacy)[0]),
-        "rarest": promise.rarest(model),
+        "rarest": promise.rarest(privacy),
         "listed": model.facts.words == LISTED,
         "public_words": model.facts.vocabulary == "public",
         "prior": {

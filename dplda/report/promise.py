@@ -376,10 +376,10 @@ def size(model: TopicModel) -> tuple[str, str]:
     return f"about {counted}", f"The number is inexact on purpose, mostly by less than {spread:,}."
 
 
-def rarest(model: TopicModel) -> str:
+def rarest(privacy: PrivacyStatement) -> str:
     """Say about how many units must use a word for it to be on the page: ``260 customers``; empty if not known.
 
     If words were compared with a public list, this holds for words outside the list.
     """
-    needed = units_needed(model.privacy)
-    return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(model.privacy).many}"
+    needed = units_needed(privacy)
+    return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"

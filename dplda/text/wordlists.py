@@ -48,7 +48,7 @@ _ADDED = {  # lists of mimesis for names that Faker lacks: Nick and Ken, Krüger
 }
 _WRITTEN_SMALL = 0.3
 _MORE_FREQUENT = 2.345  # figures of wordfreq have two decimals
-LISTED = 20_000  # words of general text that every run may release (`general_frequencies`)
+N_LISTED = 20_000  # words of general text that every run may release (`general_frequencies`)
 _RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
 _OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
 _PARTS = re.compile(r"[^\W\d_]{2,}")
@@ -103,7 +103,7 @@ def has_list(language: str) -> bool:
 
 @lru_cache(maxsize=4)
 def general_frequencies(tokenization: Tokenization) -> Mapping[str, float]:
-    """Return the `LISTED` most frequent words of the language, as the tokenizer finds them, with their frequencies.
+    """Return the `N_LISTED` most frequent words of the language, as the tokenizer finds them, with their frequencies.
 
     A frequency is the share of a word among all words of general text, in all forms that are counted as this word.
     """
@@ -112,7 +112,7 @@ def general_frequencies(tokenization: Tokenization) -> Mapping[str, float]:
     shares = get_frequency_dict(tokenization.language)
     frequencies = dict[str, float]()
     for word, entry in _entries(replace(tokenization, ngrams=1)):
-        if word not in frequencies and len(frequencies) == LISTED:
+        if word not in frequencies and len(frequencies) == N_LISTED:
             break
         frequencies[word] = frequencies.get(word, 0.0) + shares[entry]
     return frequencies

@@ -13,8 +13,7 @@ from dplda.learning.settings import LISTED, PRIVATE, FitSettings
 from dplda.private.curator import Curator
 from dplda.runs.words import choose_way_of_words
 from dplda.text.reading_options import Tokenization
-from dplda.text.wordlists import LISTED as LIST_SIZE
-from dplda.text.wordlists import general_frequencies
+from dplda.text.wordlists import N_LISTED, general_frequencies
 
 SUBJECTS = (
     ["guitar", "melody", "orchestra", "piano", "concert", "singer", "rhythm", "chorus"],
@@ -92,7 +91,7 @@ def test_every_word_of_the_list_and_every_seed_word_is_asked_for_whatever_the_do
     for documents in (1500, 1900):
         fitted(documents, seed_words={"one": [OWN, "guitar"]})
     assert asked[0] == asked[1] == [*general_frequencies(Tokenization("en")), OWN]
-    assert len(asked[0]) == LIST_SIZE + 1
+    assert len(asked[0]) == N_LISTED + 1
 
 
 def test_a_store_whose_tokenizer_is_not_installed_has_words_above_a_threshold(

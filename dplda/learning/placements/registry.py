@@ -57,7 +57,8 @@ class Placement:
     most_words: int | None = None
     least_topics: int = 1
 
-    # Whether seed words can guide topics, whether a cluster can compute it, and whether it adds no noise at all.
+    # Whether seed words can guide topics, whether words can be compared with general text (it then chooses how many
+    # to learn), whether a cluster can compute it, and whether it adds no noise at all.
     takes_seed_words: bool = False
     compares_words: bool = False
     runs_on_cluster: bool = True
