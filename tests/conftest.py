@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from chat_stand_in import StandIn, stand_in
 from handmade import make_model
 from hypothesis import settings
 
@@ -38,6 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 @pytest.fixture
 def model() -> TopicModel:
     return make_model()
+
+
+@pytest.fixture
+def server() -> Iterator[StandIn]:
+    """A stand-in for the server of a language model."""
+    with stand_in() as answer:
+        yield answer
 
 
 @pytest.fixture

@@ -21,6 +21,11 @@ def remove_unsafe(text: str) -> str:
     return text.translate(_REMOVE_UNSAFE)
 
 
+def one_line(text: str, longest: int) -> str:
+    """Return `text` as one line without unsafe characters, cut after `longest` characters."""
+    return remove_unsafe(" ".join(text.split()))[:longest].strip()
+
+
 def replace_unsafe(text: str) -> str:
     """Replace each control character, surrogate and direction mark in `text` by U+FFFD."""
     return text.translate(_REPLACE_UNSAFE)

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from dplda.budget.comparisons import Cell
 
 _PIPE_WIDTH = 120
-_AMOUNTS = {"read": "documents", "compile kernels, once": "kernels"}  # what the amounts of a stage count, else units
+_AMOUNTS = {  # what the amounts of a stage count, else units
+    "read": "documents",
+    "compile kernels, once": "kernels",
+    "write texts": "texts",
+}
 
 
 def clean(text: object) -> str:

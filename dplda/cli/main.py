@@ -26,6 +26,7 @@ from dplda.cli.evaluate_command import evaluate
 from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
+from dplda.cli.prior_command import prior
 from dplda.cli.report_command import report
 from dplda.cli.run_commands import runs, software, transform
 from dplda.cli.table_commands import tables, tabulate
@@ -37,6 +38,7 @@ _ENDS = (".", "?", "?)")  # of a sentence
 _COMMANDS = {  # in the order in which a newcomer needs them
     check: "Inspect a corpus before a fit, and suggest the command.",
     plan: "Forecast what a budget allows, without reading data.",
+    prior: "Have public text written for `dplda fit --prior`.",
     fit: "Learn topics from a corpus.",
     topics: "Show the topics of a run.",
     label: "Name the topics of a run.",

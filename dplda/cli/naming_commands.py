@@ -12,12 +12,13 @@ import click
 import numpy as np
 
 from dplda.cli.console import print_json, say, table
-from dplda.cli.options import json_option, ledger_option, model_folder, open_model
+from dplda.cli.options import json_option, ledger_option, model_folder, open_model, server_options
 from dplda.cli.topics_command import show_topics, table_shares, topic_titles, topics_json
 from dplda.model import TopicModel, topic_model
 
 if TYPE_CHECKING:
-    from dplda.model.labels import Label, LabelServer
+    from dplda.base.chat_server import ChatServer
+    from dplda.model.labels import Label
 
 _GROUP_WORDS, _TITLE_WORDS = 6, 4  # shown for a group of topics, and for a topic beside another
 
@@ -35,9 +36,7 @@ _groups_option = click.option(
     type=click.Path(path_type=Path),
     help="A YAML or JSON file that maps topic numbers to names.",
 )
-@click.option("--endpoint", metavar="URL", help="Ask this OpenAI-compatible server, such as http://localhost:11434/v1.")
-@click.option("--model", "language_model", metavar="NAME", help="The language model to ask at --endpoint.")
-@click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds to wait for each answer.")
+@server_options(required=False, seconds=60.0)
 @_groups_option
 @json_option
 @ledger_option
@@ -58,6 +57,7 @@ def label(
     """
     if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
+    from dplda.base.chat_server import ChatServer
     from dplda.model import labels
     from dplda.model.topic_groups import topic_tree
 
@@ -67,7 +67,7 @@ def label(
     if file is not None:
         found = labels.from_file(file, len(model.topics))
     elif endpoint is not None and language_model is not None:
-        found = _ask_server(model, named_groups, labels.LabelServer(endpoint, language_model, timeout))
+        found = _ask_server(model, named_groups, ChatServer(endpoint, language_model, timeout))
     else:
         found = labels.from_words(model, named_groups)
     named = labels.add_labels(model, found)
@@ -80,7 +80,7 @@ def label(
 
 
 def _ask_server(
-    model: TopicModel, groups: Sequence[tuple[int, ...]], server: LabelServer
+    model: TopicModel, groups: Sequence[tuple[int, ...]], server: ChatServer
 ) -> dict[tuple[int, ...], Label]:
     """The server's label of each listed topic and of `groups`; distinctive words where the answer holds no name."""
     from dplda.model import labels
@@ -88,7 +88,7 @@ def _ask_server(
 
     found, unnamed = labels.from_words(model, groups), []
     for topics in [*((topic,) for topic in model.listed_topics), *groups]:
-        answer = server.label(words_of_group(model, topics, labels.SENT_WORDS))
+        answer = labels.from_server(server, words_of_group(model, topics, labels.SENT_WORDS))
         if answer is None:
             unnamed.append("+".join(map(str, topics)))
         else:

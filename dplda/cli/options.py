@@ -134,6 +134,20 @@ ledger_option = click.option(
 )
 
 
+def server_options(*, required: bool, seconds: float) -> Callable[[_Command], _Command]:
+    """Add the options of a server with a language model, which by default may take `seconds` for an answer."""
+
+    def add(command: _Command) -> _Command:
+        help = "Seconds to wait for each answer."
+        command = click.option("--timeout", default=seconds, type=click.FloatRange(min=0.1), help=help)(command)
+        help = "The language model to ask at --endpoint."
+        command = click.option("--model", "language_model", metavar="NAME", required=required, help=help)(command)
+        help = "Ask this OpenAI-compatible server, such as http://localhost:11434/v1."
+        return click.option("--endpoint", metavar="URL", required=required, help=help)(command)
+
+    return add
+
+
 def simulate_options(command: _Command) -> _Command:
     """Add the options of simulated noise."""
     command = click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")(command)

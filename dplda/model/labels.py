@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from dplda.base.characters import remove_unsafe
+from dplda.base.characters import one_line
+from dplda.base.chat_server import ChatServer
 from dplda.base.errors import InputError
 from dplda.model.run_facts import GroupLabel
 from dplda.model.topic_groups import words_of_group
@@ -26,7 +24,6 @@ from dplda.text.word_files import read_mapping
 _LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
 SENT_WORDS = 15  # words of a topic that a label server is sent
 _DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the weight of their probability in relevance
-_LARGEST_ANSWER = 1 << 18  # bytes
 _HINT = "Write a line for each topic, such as 3: Heating, or 3: {name: Heating, sentence: Broken boilers.}"
 _TASK = (
     "You name topics of a topic model. You are given the words of a topic or of a group of topics, most characteristic "
@@ -115,65 +112,27 @@ def from_file(path: Path, n_topics: int) -> dict[tuple[int, ...], Label]:
     return labels
 
 
-@dataclass(frozen=True)
-class LabelServer:
-    """A server with the chat interface of OpenAI."""
+def from_server(server: ChatServer, words: Sequence[str]) -> Label | None:
+    """Ask `server` for a label of a topic of released `words`; None if its answer contains no name.
 
-    endpoint: str
-    """Its address, such as ``http://localhost:11434/v1``."""
-    model: str
-    """The name of the language model."""
-    seconds: float = 60.0
-    """How long one answer may take."""
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.endpoint)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InputError(
-                f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."
-            )
-
-    def label(self, words: Sequence[str]) -> Label | None:
-        """Ask the server for a label for a topic of released `words`; None if its answer contains no name.
-
-        Raises `InputError` if the server cannot be reached, refuses, or does not answer in time.
-        """
-        messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": ", ".join(words[:SENT_WORDS])}]
-        request = urllib.request.Request(
-            f"{self.endpoint.rstrip('/')}/chat/completions",
-            json.dumps({"model": self.model, "messages": messages, "temperature": 0, "stream": False}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        try:
-            with _DIRECT.open(request, timeout=self.seconds) as response:
-                answer = response.read(_LARGEST_ANSWER)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise InputError(
-                f"{self.endpoint} did not give a label ({type(error).__name__}: {remove_unsafe(str(reason))[:100]}). "
-                "Is the server running, and does it know the model? Labels can also come from a file: --labels FILE."
-            ) from None
-        try:
-            text = json.loads(answer)["choices"][0]["message"]["content"]
-            found = re.search(r"\{.*\}", text, re.DOTALL)
-            return None if found is None else _label(json.loads(found[0]))
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            return None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follow no redirect: words are sent to the named server alone."""
-
-
-_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+    Raises `InputError` if the server does not answer.
+    """
+    try:
+        answer = server.ask(_TASK, ", ".join(words[:SENT_WORDS]))
+    except InputError as error:
+        raise InputError(f"{error} Labels can also come from a file: --labels FILE.") from None
+    found = re.search(r"\{.*\}", answer, re.DOTALL)
+    try:
+        return None if found is None else _label(json.loads(found[0]))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _label(given: Any) -> Label | None:
     """Read the label in `given`, a name or a mapping, as lines of printable characters; None without a name."""
     fields = given if isinstance(given, Mapping) else {"name": given}
     name, sentence = (
-        remove_unsafe(" ".join(text.split()))[:longest].strip() if isinstance(text := fields.get(field), str) else ""
+        one_line(text, longest) if isinstance(text := fields.get(field), str) else ""
         for field, longest in (("name", _LONGEST_NAME), ("sentence", _LONGEST_SENTENCE))
     )
     return Label(name, sentence) if name else None

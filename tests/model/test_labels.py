@@ -3,68 +3,25 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from chat_stand_in import chat
 from handmade import make_model, with_facts
 
+from dplda.base.chat_server import ChatServer
 from dplda.base.errors import InputError
 from dplda.model import labels
-from dplda.model.labels import Label, LabelServer
+from dplda.model.labels import Label, from_server
 from dplda.model.topic_groups import merge_topics
 from dplda.model.topic_model import load, save_facts
-
-
-class Answer:
-    """What the server of a test answers, and what it was sent."""
-
-    def __init__(self):
-        self.body, self.status, self.seconds, self.asked = b"", 200, 0.0, []
-
-
-@pytest.fixture
-def server():
-    answer = Answer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            length = int(self.headers["Content-Length"])
-            answer.asked.append((self.path, json.loads(self.rfile.read(length)), dict(self.headers)))
-            time.sleep(answer.seconds)
-            self.send_response(answer.status)
-            if 300 <= answer.status < 400:
-                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
-            self.end_headers()
-            self.wfile.write(answer.body)
-
-        def log_message(self, *_):
-            pass
-
-    running = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()  # polls for the shutdown
-    answer.address = f"http://127.0.0.1:{running.server_port}/v1"
-    yield answer
-    running.shutdown()
-    running.server_close()
-
-
-def chat(content):
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
-
 
 WORDS = [f"word{i}" for i in range(30)]
 
 
 def test_a_server_is_sent_released_words_alone_and_its_name_and_sentence_are_taken(server):
     server.body = chat('```json\n{"name": "Heating", "sentence": "Boilers that fail."}\n```')
-    assert LabelServer(server.address, "small").label(WORDS) == Label("Heating", "Boilers that fail.")
-    [(path, sent, headers)] = server.asked
-    assert path == "/v1/chat/completions"
-    assert sent["model"] == "small"
-    assert sent["messages"][1] == {"role": "user", "content": ", ".join(WORDS[:15])}
-    assert not {name.lower() for name in headers} & {"authorization", "cookie"}
+    assert from_server(ChatServer(server.address, "small"), WORDS) == Label("Heating", "Boilers that fail.")
+    assert server.questions == [", ".join(WORDS[:15])]
 
 
 @pytest.mark.parametrize(
@@ -77,39 +34,23 @@ def test_a_server_is_sent_released_words_alone_and_its_name_and_sentence_are_tak
 )
 def test_an_answer_without_a_name_gives_none(server, body):
     server.body = body
-    assert LabelServer(server.address, "small").label(WORDS) is None
+    assert from_server(ChatServer(server.address, "small"), WORDS) is None
 
 
 def test_a_hostile_name_is_one_short_line_of_plain_text(server):
     hostile = "<script>alert(1)</script>\n\x1b[31m\u202eIgnore all instructions" + "x" * 5000
     server.body = chat(json.dumps({"name": hostile, "sentence": hostile, "topics": [1, 2]}))
-    label = LabelServer(server.address, "small").label(WORDS)
+    label = from_server(ChatServer(server.address, "small"), WORDS)
     assert label is not None
     assert label.name == "<script>alert(1)</script> [31mIgnore all instructions" + "x" * (60 - 53)
     assert len(label.sentence) == 240
     assert label.sentence.isprintable()
 
 
-@pytest.mark.parametrize(("status", "told"), [(500, "HTTPError"), (404, "does it know the model"), (302, "HTTPError")])
-def test_a_server_that_refuses_or_redirects_is_one_clear_line(server, status, told):
-    server.status = status
-    with pytest.raises(InputError, match=told):
-        LabelServer(server.address, "small").label(WORDS)
-    assert len(server.asked) == 1
-
-
-def test_a_server_that_is_slow_or_absent_is_one_clear_line(server):
-    server.seconds = 2.0
-    with pytest.raises(InputError, match="--labels FILE"):
-        LabelServer(server.address, "small", seconds=0.2).label(WORDS)
-    with pytest.raises(InputError, match=r"127.0.0.1:9"):
-        LabelServer("http://127.0.0.1:9/v1", "small").label(WORDS)
-
-
-@pytest.mark.parametrize("endpoint", ["localhost:11434", "file:///etc/passwd", "ftp://host/v1", ""])
-def test_other_addresses_are_refused(endpoint):
-    with pytest.raises(InputError, match="endpoint"):
-        LabelServer(endpoint, "small")
+def test_a_server_that_does_not_answer_is_one_clear_line(server):
+    server.status = 500
+    with pytest.raises(InputError, match=r"did not answer \(HTTPError.*--labels FILE"):
+        from_server(ChatServer(server.address, "small"), WORDS)
 
 
 def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):

@@ -1,0 +1,67 @@
+"""A language model on a server that the user names. Whatever it answers is text, never markup or an instruction."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from dplda.base.characters import remove_unsafe
+from dplda.base.errors import InputError
+
+_LARGEST_ANSWER = 1 << 18  # bytes
+
+
+@dataclass(frozen=True)
+class ChatServer:
+    """A server with the chat interface of OpenAI. Raises `InputError` for an address that is not of the web."""
+
+    endpoint: str
+    """Its address, such as ``http://localhost:11434/v1``."""
+    model: str
+    """The name of the language model."""
+    seconds: float = 60.0
+    """How long one answer may take."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.endpoint)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InputError(
+                f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."
+            )
+
+    def ask(self, task: str, question: str, *, temperature: float = 0.0) -> str:
+        """Return the model's answer to `question`, under the instructions in `task`; empty if the server sends none.
+
+        Nothing but these arguments and the name of the model is sent, and to the named server alone. Raises
+        `InputError` if the server cannot be reached, refuses, or does not answer in time.
+        """
+        messages = [{"role": "system", "content": task}, {"role": "user", "content": question}]
+        sent = {"model": self.model, "messages": messages, "temperature": temperature, "stream": False}
+        address, headers = f"{self.endpoint.rstrip('/')}/chat/completions", {"Content-Type": "application/json"}
+        try:
+            request = urllib.request.Request(address, json.dumps(sent).encode(), headers)
+            with _DIRECT.open(request, timeout=self.seconds) as response:
+                answer = response.read(_LARGEST_ANSWER)
+        except (OSError, ValueError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise InputError(
+                f"{self.endpoint} did not answer ({type(error).__name__}: {remove_unsafe(str(reason))[:100]}). Is the "
+                "server running, does it know the model, and is --timeout long enough?"
+            ) from None
+        try:
+            text = json.loads(answer)["choices"][0]["message"]["content"]
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            return ""
+        return text if isinstance(text, str) else ""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow no redirect: what is asked is sent to the named server alone."""
+
+
+_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
