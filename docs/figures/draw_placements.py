@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from dplda.learning.placements import default, registry, tensor_power
+from dplda.learning.placements import registry, stages, tensor_power
 from dplda.learning.settings import FitSettings
 
 STEP, ROW, GAP = 190, 100, 150  # points from column to column, from row to row, and across the gate
@@ -127,7 +127,7 @@ GRAPHS = {
             Arrow("sums", "m", ("size", "vocabulary", "vote total", "mean")),
             Arrow("m", "E2X"),
             Arrow("E2X", "X", ("subspace",)),
-            Arrow("X", "E2X", text=f"{default.POWER_ROUNDS} rounds", back=True),
+            Arrow("X", "E2X", text=f"{stages.POWER_ROUNDS} rounds", back=True),
             Arrow("X", "core"),
             Arrow("core", "W", ("core",)),
             Arrow("W", "E3"),
@@ -136,7 +136,7 @@ GRAPHS = {
             Arrow("W", "spectral", text="unwhiten"),
             Arrow("spectral", "counts"),
             Arrow("counts", "topics", ("refine",)),
-            Arrow("topics", "counts", text=f"{default.REFINE_ROUNDS} rounds", back=True),
+            Arrow("topics", "counts", text=f"{stages.REFINE_ROUNDS} rounds", back=True),
         ),
     ),
     "config1": Graph(

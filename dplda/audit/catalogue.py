@@ -15,7 +15,7 @@ from dplda.base.config import PrivacySettings
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import Stage, clip_of
-from dplda.learning.placements import default, registry
+from dplda.learning.placements import default, from_prior, registry
 from dplda.learning.placements.registry import Learn
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.recovery import Learned
@@ -182,7 +182,7 @@ def _prior_game(settings: PrivacySettings) -> Game:
     """Make a game of a whole run of the default placement from prior topics: random ones, and one for each word."""
     topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
     prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), _PLANTED_WORDS, "audit", True)
-    return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), default.learn_from_prior, prior)
+    return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), from_prior.learn_from_prior, prior)
 
 
 def _whole_run(

@@ -155,7 +155,7 @@ def topics_json(
 
     There are also, where they are known:
 
-    - ``real``: the probability that the same fit without noise has the topic;
+    - ``real``: the probability that an ordinary fit, without noise and with all words, has the topic;
     - ``among_ten``: for each word the probability that it is among the topic's first ten in the fit without noise;
     - ``share``: the topic's share by a table, with its interval, from `shares`.
     """
@@ -183,11 +183,11 @@ def show_topics(
 ) -> None:
     """Print a table of the topics, and what the verdicts mean.
 
-    Topics with the verdict ``noise`` are listed only if `noise` is set. With `sure`, only topics and words of at least
-    that probability are listed. `shares` are the topics' shares by a table.
+    Topics with the verdict ``noise`` are listed only if `noise` is set, or if all are noise. With `sure`, only topics
+    and words of at least that probability are listed. `shares` are the topics' shares by a table.
     """
     every = topics_json(model, top, shares)
-    listed = [t for t in every if noise or t["verdict"] != "noise"]
+    listed = every if noise else [every[topic] for topic in model.listed_topics]
     words = [[word for word, _ in ranked] for ranked in model.relevant_words(top, relevance)]
     if sure is not None:
         listed = [t for t in every if t.get("real", 0.0) >= sure]
@@ -211,11 +211,11 @@ def show_topics(
         return
     percent = " The percentage is the probability that it would." if model.probabilities else ""
     say(
-        "Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not."
-        f"{percent}"
+        "Verdicts: an ordinary fit, without noise and with all words, would probably find a clear topic, too; a weak "
+        f"one perhaps; noise probably not.{percent}"
     )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
-    if 2 * clear < len(every):
+    if 3 * clear < len(every):
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones. More' if clear else 'Ask for fewer topics: more'} "

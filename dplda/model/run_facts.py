@@ -153,9 +153,9 @@ class RunFacts:
 
     # For each topic (`PER_TOPIC`).
     verdicts: tuple[Verdict, ...] | None = None
-    """How far the topic stands out from the run's noise (`dplda.learning.verdicts`)."""
+    """How probable it is that the topic is real (`dplda.learning.verdicts`)."""
     topic_probabilities: tuple[float, ...] | None = None
-    """The probability that the same fit without noise has the topic."""
+    """The probability that an ordinary fit, without noise and with all words, has the topic."""
     word_probabilities: tuple[Mapping[str, float], ...] | None = None
     """The first ten words, each with the probability that it would be among them without noise."""
     topic_names: tuple[str, ...] | None = None

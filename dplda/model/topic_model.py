@@ -89,7 +89,7 @@ class TopicModel:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """How far each topic stands out from the run's noise: ``"clear"``, ``"weak"`` or ``"noise"``.
+        """How probable it is that each topic is real (`probabilities`): ``"clear"``, ``"weak"`` or ``"noise"``.
 
         From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none.
         """
@@ -97,9 +97,10 @@ class TopicModel:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """The probability that each topic is real: that the same fit without noise has it. Empty if not known.
+        """The probability that each topic is real; empty if not known.
 
-        From released numbers alone, see `dplda.learning.verdicts`.
+        A topic is real if an ordinary fit of the same texts, without noise and with all words, has a topic that
+        collects the same documents. From released numbers alone, see `dplda.learning.verdicts`.
         """
         return self.facts.topic_probabilities or ()
 

@@ -11,7 +11,8 @@ from dplda.report.comparison_pictures import methods, winners
 from dplda.report.pictures import shown
 from dplda.report.promise import size
 
-_USEFUL = 0.5  # least share of clear topics at which the topics of a run are called useful
+# The topics of runs are called useful if at least this share of them is clear, from at least this many words.
+_USEFUL, _LEAST_WORDS = 1 / 3, 50
 
 
 def topics(model: TopicModel) -> str:
@@ -49,12 +50,15 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
     total = sum(len(model.verdicts) for model in judged)
     if not total:
         return [public]
-    told = f"{clear} of {total} topics are clear: they would probably be found without noise, too."
+    told = f"{clear} of {total} topics are clear: an ordinary fit, without noise, would probably find them, too."
+    words = min(len(model.vocabulary) for model in judged)
+    if words < _LEAST_WORDS and clear:
+        return [public, f"Use with care: {told} But the text is seen through {words} words only."]
     if clear >= _USEFUL * total:
         return [public, f"Useful: {told}"]
     if clear:
         return [public, f"Use with care: only {told}"]
-    return [public, f"Not useful: none of the {total} topics stands out clearly from the noise."]
+    return [public, f"Not useful: of none of the {total} topics is it probable that an ordinary fit would find it."]
 
 
 def grid(comparison: Comparison) -> str:

@@ -23,8 +23,7 @@ from dplda.base.errors import InputError, NoisyTopicsWarning
 from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import calibrate, exact_events
 from dplda.learning.model_size import most_topics
-from dplda.learning.placements import registry
-from dplda.learning.placements.default import PRIOR_STATISTICS
+from dplda.learning.placements import from_prior, registry
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.verdicts import NOISE
@@ -163,7 +162,7 @@ def plan_topics(
         privacy=privacy,
         execution=settings.execution,
         events=events,
-        statistics=placement.statistics + (() if prior is None else PRIOR_STATISTICS),
+        statistics=placement.statistics + (() if prior is None else from_prior.STATISTICS),
         parameters=facts.to_json(),
         learn=learn,
         reason=placement.reason or privacy.reason,

@@ -46,7 +46,7 @@ from dplda.learning.model_size import (
     noise_level,
 )
 from dplda.learning.placements import default
-from dplda.learning.placements.stages import LOW_QUANTILE, REFINE_QUANTILE, clip_quantile, word_power
+from dplda.learning.placements.stages import LOW_QUANTILE, POWER_ROUNDS, REFINE_QUANTILE, clip_quantile, word_power
 from dplda.learning.recovery import word_scale
 from dplda.learning.settings import LISTED, FitSettings
 from dplda.private import WordFrequencies
@@ -308,7 +308,7 @@ def _capture(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[floa
     random = len(true) * text.flat / text.length
     median = math.sqrt(d * text.flat / text.length * random)
     captured = np.zeros_like(true)
-    for _ in range(default.POWER_ROUNDS):
+    for _ in range(POWER_ROUNDS):
         growth = math.sqrt(1 + captured.sum() / random)
         std = noise.of_mean(Stage.SUBSPACE, median, LOW_QUANTILE, SIGNED, growth)
         captured = true**3 / (true**2 + d * std**2)
@@ -396,7 +396,7 @@ def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None
 
 
 _STANDS_OUT = 3.0  # a sum this many standard deviations above 0 stands out from its noise
-_GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/design-log.md)
+_GAIN = 0.1  # a document's mean gain less the least one, for public text about the same things (docs/design-log.md)
 _PRIOR_DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly always
 
 

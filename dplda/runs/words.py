@@ -21,7 +21,7 @@ from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget.events import Event
 from dplda.learning.model_size import USUAL_LIMIT, frequency_limit, modelled_words
 from dplda.learning.placements import registry
-from dplda.learning.placements.default import explains
+from dplda.learning.placements.from_prior import explains
 from dplda.learning.settings import LISTED, PRIVATE, FitSettings
 from dplda.learning.word_choice import posterior_means
 from dplda.model.prior_topics import PriorTopics
@@ -138,7 +138,7 @@ class RunWords:
 
     @property
     def from_prior(self) -> bool:
-        """Whether the run has a prior that explains the documents (the test `default.explains`)."""
+        """Whether the run has a prior that explains the documents (the test `from_prior.explains`)."""
         return bool(self.facts.get("prior_used", False))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 import sys
 import tarfile
 import time
@@ -80,6 +81,12 @@ def whole_messages(path: Path) -> Iterator[str]:
         for member in archive:
             if (file := archive.extractfile(member)) is not None:
                 yield file.read().decode("utf-8", "replace")
+
+
+def subjects(path: Path) -> list[str]:
+    """The subject lines of 20 newsgroups, in an order that does not depend on their group."""
+    found = [match[1] for text in whole_messages(path) if (match := re.search(r"Subject: ([^\n\t]*)", text))]
+    return [found[index] for index in np.random.default_rng(5).permutation(len(found))]
 
 
 def planted(seed: int, half: str = "all") -> Case:

@@ -20,7 +20,7 @@ PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
 RARE_GIVEN = ("nothing", "seed words", "prior")
 POISONED = ("tomotopy", "dplda, no noise", "dplda, epsilon 8", "dplda, epsilon 4", "dplda, epsilon 1")
 POISON_QUESTIONS = ("attribute", "presence")
-PRIOR_CASES = ("few-posts", "medical", "posts", "reviews")
+PRIOR_CASES = ("few-posts", "medical", "posts", "reviews", "news-items", "half-medical", "titles")
 RAW_FILES = {
     "imdb": "Film reviews (.jsonl.gz with a `text`).",
     "news": "20 newsgroups (tar archive).",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Files:
     news: Path
     imdb: Path
     medical: Path
+    agnews: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +65,33 @@ def reviews(files: Files) -> PriorCase:
     return _case(corpora.texts(files.imdb), posts_of(files.news), 20)
 
 
+def news_items(files: Files) -> PriorCase:
+    """3,000 news items; public: the other news items."""
+    items = corpora.texts(files.agnews)
+    return _case(items[:3000], items[3000:], 10)
+
+
+def half_of_abstracts(files: Files) -> PriorCase:
+    """Half of the medical abstracts; public: the other half."""
+    texts = corpora.texts(files.medical)
+    return _case(texts[::2], texts[1::2], 10)
+
+
+def titles(files: Files) -> PriorCase:
+    """Subject lines of posts; public: the first sentences of news items and abstracts, about something else."""
+    subjects = [re.sub(r"(?i)\bre:", "", subject) for subject in corpora.subjects(files.news)]
+    sentences = [*corpora.texts(files.agnews), *corpora.texts(files.medical)]
+    return _case(subjects[:8000], [sentence.split(". ", 1)[0] for sentence in sentences], 10)
+
+
 CASES: dict[str, Callable[[Files], PriorCase]] = {
     "few-posts": few_posts,
     "medical": abstracts,
     "posts": posts,
     "reviews": reviews,
+    "news-items": news_items,
+    "half-medical": half_of_abstracts,
+    "titles": titles,
 }
 
 

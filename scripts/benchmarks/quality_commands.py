@@ -73,7 +73,7 @@ def plan(**options: Any) -> None:
 
 
 @cli.command()
-@corpora_files("imdb", "news", "medical")
+@corpora_files("imdb", "news", "medical", "agnews")
 @choices("--case", "cases", PRIOR_CASES, "Private text and the public text of its prior.")
 @list_option("--epsilons", "0.5,1,2,4", epsilon_or_none, "Budgets; 'none' is no noise.")
 @option("--seeds", 5, "Runs of each.")
@@ -220,19 +220,18 @@ def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seed
 
 
 @cli.command()
-@corpora_files("imdb", "news", "medical")
+@corpora_files("imdb", "news", "medical", "agnews")
 @option("--seeds", 2, "Fits of each corpus, budget and number of topics.")
-@option("--first-seed", 100, "The first seed; those below 10 were used to set the coefficients.")
-def sureness(seeds: int, first_seed: int, **files: Path) -> None:
+@click.option("--estimate", is_flag=True, help="Print coefficients for dplda.learning.verdicts, too.")
+def sureness(seeds: int, *, estimate: bool, **files: Path) -> None:
     """Whether the probabilities of topics and words are calibrated.
 
-    Counts with 2,000 public words, and with words that are chosen privately. Noise is simulated. Takes about two
-    minutes for each seed.
+    For listed, private and public words, and by coefficients that were estimated without the kind of text. Noise is
+    simulated. Takes about ten minutes for each seed.
     """
-    from benchmarks.prior import Files
-    from benchmarks.sureness import measure
+    from benchmarks.sureness import Files, measure
 
-    measure(Files(**files), seeds, first_seed)
+    measure(Files(**files), seeds, estimate=estimate)
 
 
 @cli.command()

@@ -16,6 +16,7 @@ import tarfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.runs.grid import npmi
 
 DOCUMENTS, DELTA = 3000, 1e-6
+_OTHERS = 8000  # most other texts about the same things
 _SAME = 0.5  # least correlation of the proportions of two topics that collect the same documents
 _TOKENS = r"(?u)\b[^\W\d_][\w']+\b"
 _Row = tuple[float, ...]
@@ -50,6 +52,8 @@ class Labelled:
     texts: list[str]
     labels: list[str]
     topics: int
+    others: list[str] = field(default_factory=list)
+    """Other texts about the same things."""
     counts: sparse.csc_matrix = field(init=False)
     """Counts of all words, (n_documents, n_words)."""
     column: dict[str, int] = field(init=False)
@@ -79,30 +83,33 @@ class Labelled:
         held = np.asarray(counts.sum(axis=1)).ravel() > 0
         return float(normalized_mutual_info_score(self.labels, np.where(held, proportions.argmax(axis=1), -1)))
 
-    def in_ordinary(self, proportions: np.ndarray) -> float:
-        """The share of topics, with these `proportions` in the documents, that are in ordinary LDA."""
+    def in_ordinary(self, proportions: np.ndarray) -> np.ndarray:
+        """Which topics (k,), with these `proportions` (n_documents, k), are in ordinary LDA."""
         both = np.hstack([proportions, self.ordinary])
         correlations = np.nan_to_num(np.corrcoef(both.T)[: proportions.shape[1], proportions.shape[1] :])
         rows, columns = linear_sum_assignment(-correlations)
-        return float((correlations[rows, columns] >= _SAME).mean())
+        found = np.zeros(proportions.shape[1], dtype=bool)
+        found[rows] = correlations[rows, columns] >= _SAME
+        return found
 
 
-def posts(path: Path) -> Labelled:
+def posts(path: Path, documents: int = DOCUMENTS, topics: int = 10) -> Labelled:
     """A sample of 20 newsgroups without headers; tabs stand for line breaks in most files of the archive."""
     with tarfile.open(path) as archive:
         read = {member.name: file.read() for member in archive if (file := archive.extractfile(member)) is not None}
     files = sorted(read.items())
     random.Random(0).shuffle(files)
-    chosen = files[:DOCUMENTS]
-    bodies = [re.split(r"\n\s*\n|\t\t", raw.decode("utf-8", "replace"), maxsplit=1)[-1] for _, raw in chosen]
-    return Labelled("posts", bodies, [name.split("/")[-2] for name, _ in chosen], 10)
+    bodies = [re.split(r"\n\s*\n|\t\t", raw.decode("utf-8", "replace"), maxsplit=1)[-1] for _, raw in files]
+    labels = [name.split("/")[-2] for name, _ in files[:documents]]
+    return Labelled("posts", bodies[:documents], labels, topics, bodies[documents:][:_OTHERS])
 
 
-def lines(path: Path, name: str, label: str, topics: int) -> Labelled:
+def lines(path: Path, name: str, label: str, topics: int, documents: int = DOCUMENTS) -> Labelled:
     """The first of compressed JSON lines, each with a `text` and the field `label`."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        records = [json.loads(line) for _, line in zip(range(DOCUMENTS), file, strict=False)]
-    return Labelled(name, [record["text"] for record in records], [str(record[label]) for record in records], topics)
+        records = [json.loads(line) for line in islice(file, documents + _OTHERS)]
+    texts, labels = [record["text"] for record in records], [str(record[label]) for record in records[:documents]]
+    return Labelled(name, texts[:documents], labels, topics, texts[documents:])
 
 
 def measure(news: Path, medical: Path, agnews: Path, epsilons: Sequence[float], seeds: int) -> None:
@@ -147,7 +154,7 @@ def _one(case: Labelled, corpus: dplda.Corpus, words: str, epsilon: float, seed:
     counts = case.of(model.vocabulary)
     coherence = float(npmi(model.topics, counts).mean())
     sure, proportions = float(np.mean(model.probabilities)), model.transform(counts)
-    agreement, found = case.agreement(proportions, counts), case.in_ordinary(proportions)
+    agreement, found = case.agreement(proportions, counts), float(case.in_ordinary(proportions).mean())
     return agreement, coherence, len(model.vocabulary), sure, found
 
 

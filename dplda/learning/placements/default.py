@@ -17,15 +17,13 @@ Words are scaled by 1 / sqrt(frequency) before the refinement, which has a scali
 have neither the subspace nor the refinement.
 
 Two other ways spend the same events on other stages. `learn_from_pairs` learns from pairs of words where few documents,
-or short ones, tell little beyond them (`uses_pairs`). `learn_from_prior` chooses among the topics of a prior, if the
-prior explains the documents (`explains`). Released numbers decide which way a run takes, and the noise of an event does
-not depend on the decision, so that a run has the guarantee of its plan either way (docs/privacy.md, T12 and sections
-4.1, 4.2 and 9.13).
+or short ones, tell little beyond them (`uses_pairs`). `from_prior` chooses among the topics of a prior, if the prior
+explains the documents. Released numbers decide which way a run takes, and the noise of an event does not depend on the
+decision, so that a run has the guarantee of its plan either way (docs/privacy.md, T12 and sections 4.1, 4.2 and 9.13).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -47,10 +45,12 @@ from dplda.learning.model_size import (
     topic_count,
 )
 from dplda.learning.pair_mixture import NoisyPairs, agreement, fit_mixture
-from dplda.learning.placements import next_batch
+from dplda.learning.placements import from_prior, next_batch
 from dplda.learning.placements.registry import Placement
 from dplda.learning.placements.stages import (
     LOW_QUANTILE,
+    POWER_ROUNDS,
+    REFINE_ROUNDS,
     StageReleaser,
     clip_quantile,
     first_shares,
@@ -70,17 +70,15 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
-from dplda.learning.refinement import PULL, Guide, guide, seed_distributions, variational_rounds
+from dplda.learning.refinement import Guide, guide, seed_distributions, variational_rounds
 from dplda.learning.settings import FitSettings
-from dplda.model.prior_topics import PriorTopics, ReleasedCounts
+from dplda.model.prior_topics import ReleasedCounts
 from dplda.private import Gate, Release, WordFrequencies, statistics
-from dplda.private.statistics.expected_counts import EXPECTED_COUNTS, LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
+from dplda.private.statistics.expected_counts import EXPECTED_COUNTS
 from dplda.private.statistics.lda_moments import unpack, unpack_matrix, unpack_offsets
 from dplda.private.statistics.moments import CORE, FIRST_MOMENT, SECOND_MOMENT, SECOND_MOMENT_TIMES
 from dplda.private.statistics.third_moment import THIRD_MOMENT
 
-POWER_ROUNDS = 3
-REFINE_ROUNDS = 4
 _FREQUENCY_ROUNDS = 1  # of REFINE_ROUNDS; its budget goes to the words' frequencies if pairs of words are counted
 # Without noise, rounds cost only time, and a small corpus needs many. Counts are then smoothed, and not averaged.
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
@@ -96,15 +94,6 @@ _SHORT = 10.0  # words of a short document, on average ...
 _SPARSE = 0.1  # ... if that is less than this part of all words
 _MOST_PAIRED, _MOST_TOPICS = 1000, 100  # words whose pairs are counted, and topics of a mixture of pairs
 _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
-
-# Of a prior. The least gain of k prior topics, in nats a token, is slope * log(k) + intercept, or the minimum. It is
-# midway between text about the same things (0.24, 0.76, 1.25 for 5, 20, 80 topics) and other text (-0.6, -0.3, 0.2;
-# docs/design-log.md).
-_GAIN_SLOPE, _GAIN_INTERCEPT, _LEAST_GAIN = 0.25, -0.45, 0.05
-_GAIN_DEVIATIONS = 3.0  # standard deviations of the noise by which the sum of gains must exceed 0
-_LEAST_COMMON_WORDS = 2  # for each topic; with fewer, the prior is about something else
-_SAME = 0.5  # a prior topic is the same as a guided topic if it has at least this weight in it
-_SHARE_NORM = 1.0  # largest norm of a document's proportions
 
 
 def shares(
@@ -123,7 +112,7 @@ def shares(
     prior: tuple[Share, ...] = ()
     if with_prior:
         words = () if public_vocabulary else (Share(Stage.FREQUENCY, 0.03), Share(Stage.VOTE_TOTAL, 0.002))
-        prior = *words, Share(Stage.PRIOR_GAIN, 0.01)
+        prior = *words, Share(Stage.PRIOR_GAIN, 0.03)
     return (
         *first_shares(public_vocabulary),
         *prior,
@@ -141,7 +130,7 @@ def shares(
 def _spectral_stages(with_prior: bool) -> tuple[Stage, Stage, Stage]:
     """Return the names of the stages of the subspace, the core and the tensor.
 
-    With a prior, all are named ``start``, because `learn_from_prior` spends their events if the prior explains the
+    With a prior, all are named ``start``, because `from_prior` spends their events if the prior explains the
     documents.
     """
     return (Stage.START,) * 3 if with_prior else (Stage.SUBSPACE, Stage.CORE, Stage.TENSOR)
@@ -199,7 +188,9 @@ def learn_from_moments(
     else:
         refined = variational_rounds(expected, start, frequencies, REFINE_ROUNDS)
 
-    sure = verdicts.of_refinement(refined, start, frequencies, words.words, signal_per_topic(documents, k, settings))
+    tokens, budget = float(words.frequencies.sum()), signal_per_topic(documents, k, settings)
+    size = verdicts.RunSize(words.words, tokens, budget, facts["supported_topics"])
+    sure = verdicts.of_refinement(refined, start, frequencies, size)
     if settings.series is not None:
         facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
     counts = guided.counts(refined.counts)
@@ -312,8 +303,9 @@ def learn_from_pairs(
     pairs = NoisyPairs(E2, moment.std / np.sqrt(2), frequencies)
     found = fit_mixture(pairs, k, alpha0, guided)
     halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
-    budget = signal_per_topic(documents, k, settings)
-    sure = verdicts.of_pairs(found.topics, *agreement(found, halves), words.words, budget)
+    tokens, budget = float(words.frequencies.sum()), signal_per_topic(documents, k, settings)
+    size = verdicts.RunSize(words.words, tokens, budget, facts["supported_topics"])
+    sure = verdicts.of_pairs(found, *agreement(found, halves), size)
     names = guided.names(tuple(seed_words), k)
     learned = by_prevalence(found.topics, found.prevalence, documents, facts, topic_names=names, **sure)
     return replace(learned, words=words.words)
@@ -329,87 +321,6 @@ def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages
     return replace(words, frequencies=averaged, std=sum(precisions) ** -0.5)
 
 
-def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
-    """Return whether the topics of `prior` explain the documents; False, unreleased, if it has too few of `words`.
-
-    One noisy sum over documents decides: the log-likelihood gains of the prior topics over the corpus's word
-    frequencies. A document adds its gain minus a public threshold (`_LEAST_GAIN` or more, growing with log k for k
-    prior topics). The sum must exceed 0 by `_GAIN_DEVIATIONS` standard deviations of its noise, because it is pure
-    noise if the documents contain none of the words.
-    """
-    known = set(prior.words)
-    common = [index for index, word in enumerate(words.words) if word in known]
-    if len(common) < _LEAST_COMMON_WORDS * int(settings.model.topics):
-        return False
-    names = tuple(words.words[index] for index in common)
-    frequencies = np.maximum(words.frequencies[common], max(words.std, 1e-9))
-    least = max(_LEAST_GAIN, _GAIN_SLOPE * math.log(len(prior)) + _GAIN_INTERCEPT)
-    reference = frequencies / frequencies.sum() * math.exp(least)
-    gate.use_words(names)
-    contribution = statistics.likelihood_gain(prior.over(names), settings.model.alpha0 / len(prior), reference)
-    answer = gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
-    return float(answer.total[0, 0]) > _GAIN_DEVIATIONS * answer.std
-
-
-def learn_from_prior(
-    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
-) -> Learned:
-    """Choose the prior topics that the documents contain most, over `words`; the prior must explain them.
-
-    One noisy sum, of the documents' proportions of all prior topics, spends the events of `learn`. The topics with the
-    largest sums are chosen. Text about another topic does not count for them. `rng` is not used.
-    """
-    prior, seed_words = settings.prior, settings.model.seed_words or {}
-    assert prior is not None
-    gate.use_words(words.words)
-    topics = _with_guided(prior.over(words.words), seed_words, words.words)
-    contribution = statistics.topic_proportions(topics, settings.model.alpha0 / topics.shape[1])
-    stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
-    answer = gate.release_jointly(stages, contribution, _SHARE_NORM)
-    held, std = answer.total[0], answer.std
-
-    guided, wanted = len(seed_words), int(settings.model.topics)
-    order = np.argsort(np.where(np.arange(len(held)) < guided, -np.inf, -held), kind="stable")
-    left = np.sort(order[:wanted])
-    shares = np.maximum(held, max(std, 1e-9))
-    sure = np.append(
-        verdicts.of_choice(held[:guided], np.zeros(0), std),
-        verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
-    )
-    names = [*seed_words, *[""] * (wanted - guided)] if guided else []
-    chosen = float(shares[left].sum())
-    facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
-    if settings.series is not None:
-        facts["share_std"] = min(std / chosen, 1.0)
-    return by_prevalence(
-        topics[:, left],
-        shares[left] / chosen,
-        documents,
-        facts,
-        verdicts=verdicts.of_probabilities(sure),
-        topic_probabilities=[round(float(p), 4) for p in sure],
-        topic_names=names,
-    )
-
-
-def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
-    """Return a guided topic for each list of seed words, then the prior `topics` (n_words, a) that are not replaced.
-
-    A guided topic is a mixture of its seed words and the prior topics. A prior topic's weight in it is proportional to
-    the squared mean lift of the seed words in that prior topic. A prior topic with more than half of the weight is
-    replaced.
-    """
-    if not seed_words:
-        return topics
-    frequencies = topics.mean(axis=1)
-    seeds = seed_distributions(seed_words, words, frequencies)
-    held = seeds > 0
-    weights = (held.T @ (topics / frequencies[:, None]) / held.sum(axis=0)[:, None]) ** 2
-    weights /= weights.sum(axis=1, keepdims=True)
-    mixtures = (1 - PULL) * (topics @ weights.T) + PULL * seeds
-    return np.column_stack([mixtures, topics[:, (weights <= _SAME).all(axis=0)]])
-
-
 def _shares_of_run(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     if settings.continues_series:
         return next_batch.shares(public_vocabulary)
@@ -417,13 +328,12 @@ def _shares_of_run(public_vocabulary: bool, split: Mapping[str, float], settings
     return shares(public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None)
 
 
-PRIOR_STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 _STATISTICS = EXPECTED_COUNTS, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES, FIRST_MOMENT  # slow to compile first
 
 PLACEMENT = Placement(
     shares=_shares_of_run,
     learn=learn,
-    learn_from_prior=learn_from_prior,
+    learn_from_prior=from_prior.learn_from_prior,
     learn_next=next_batch.learn,
     statistics=(*_STATISTICS, SECOND_MOMENT),
     takes_seed_words=True,

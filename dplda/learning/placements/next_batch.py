@@ -87,8 +87,9 @@ def learn(
     power = word_power(documents, k, settings)
     expected = guided.pull(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
-    budget = signal_per_topic(documents, k, settings)
-    sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)
+    tokens, budget = float(batch.frequencies.sum()), signal_per_topic(documents, k, settings)
+    size = verdicts.RunSize(batch.words, tokens, budget, supported=k)
+    sure = verdicts.of_refinement(refined, start, frequencies, size, prior.probabilities)
     share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).shares
     held = share >= max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k)
     kept = [

@@ -55,6 +55,7 @@ SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a run 
 EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
 # The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
+POWER_ROUNDS, REFINE_ROUNDS = 3, 4  # of the default placement
 REFINE_QUANTILE = 0.3  # of the refinement, whatever its signal
 _LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
 _NEGLIGIBLE_NOISE = 100.0  # above this signal-to-noise ratio, the share of clipped units is proportional to the noise

@@ -242,7 +242,6 @@ COUNT_SHARE = 0.29  # the coordinate of a table that counts documents; one of th
 # The norm of a unit in a table is at most sqrt(1 + COUNT_SHARE^2) (T10). With this clip, which leaves room for the mass
 # coordinate and for rounding, no unit is clipped. It is at most 1.05, the price of counting documents.
 TABLE_CLIP = math.sqrt((1 + COUNT_SHARE**2) / (1 - MASS_SHARE**2)) * (1 + 1e-4)
-MOST_GAIN = 0.5  # largest absolute value of a document's gain, in nats a token
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -282,29 +281,6 @@ TOPIC_PROPORTIONS = Statistic(
 )
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
-    k, _, _, row, _ = shape
-    theta, gamma, table, amounts, wide = fit_document(words, counts, first, last, length, matrix, shape, room)
-    total = predict(theta, gamma, table, amounts, wide, k)
-    at, half, gain = np.uint64(first), np.uint64(wide), np.float32(0.0)
-    for e in range(np.uint64(last - first)):
-        gain += amounts[e] * np.log(amounts[half + e] / (total * scale[np.uint64(words[at + e])]))
-    gain /= np.float32(length)
-    clear(out, 0, row)
-    out[0] = min(max(gain, np.float32(-MOST_GAIN)), np.float32(MOST_GAIN)) if gain == gain else gain
-
-
-LIKELIHOOD_GAIN = Statistic(
-    name=f"{__name__}:LIKELIHOOD_GAIN",
-    layout=ONE_ROW,
-    replace_factor=SIGNED,
-    contribution=_gain,
-    row=lambda k, directions: round_up(1),
-    room=posterior_room,
-)
-
-
 TABLE_PROPORTIONS = Statistic(
     name=f"{__name__}:TABLE_PROPORTIONS",
     layout=ROW_PER_TABLE_ROW,
@@ -326,15 +302,6 @@ def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
     return Contribution(TOPIC_PROPORTIONS, np.ones(n_words, np.float32), topics, equal_weights(k), float(alpha))
 
 
-def likelihood_gain(topics: np.ndarray, alpha: float, reference: np.ndarray) -> Contribution:
-    """(viii): the mean of log(p_w / reference_w) over a document's tokens, clipped to +-`MOST_GAIN`, sum (1, 1).
-
-    p_w is the probability of a word under the posterior mean proportions of the `topics` (n_words, k); `reference`
-    (n_words,) is positive.
-    """
-    return Contribution(LIKELIHOOD_GAIN, as_float32(reference), as_float32(topics), equal_weights(1), float(alpha))
-
-
 def table_proportions(topics: np.ndarray, alpha: float, n_rows: int) -> Contribution:
     """(ix): a document's proportions of the `topics` (n_words, k), and `COUNT_SHARE`, in its row of a table.
 
@@ -347,8 +314,9 @@ def table_proportions(topics: np.ndarray, alpha: float, n_rows: int) -> Contribu
     return Contribution(TABLE_PROPORTIONS, scale, topics, weights, float(alpha), table_rows=n_rows)
 
 
-MOST = 2.0  # largest absolute value of a document's coordinates, in nats a token
-_MIXED = 0.01  # weight of the word frequencies in the prediction, so that no word has probability 0
+MOST_GAIN = 0.5  # largest absolute value of a document's gain of likelihood, in nats a token
+MOST = 2.0  # largest absolute value of the coordinates of a document's completion, in nats a token
+_MIXED = 0.01  # weight of the reference in the prediction, so that no word has probability 0
 # No unit is clipped: both its coordinates are at most 1, with room for the mass coordinate and for rounding.
 COMPLETION_CLIP = math.sqrt(2 / (1 - MASS_SHARE**2)) * (1 + 1e-4)
 
@@ -366,36 +334,52 @@ def _hold_out(counts, first, last, amounts, held):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _completion(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """The mean over held-out tokens of log(p / r), and of the centred -log r, each over `MOST`.
+def _complete(words, counts, first, last, length, scale, matrix, shape, room):
+    """Predict every second token from the others; return their number, their count per entry and the sum of log(p / r).
 
-    p is a word's probability given the other half, r its frequency in `scale`, and the centred -log r the last column
-    of `matrix`.
+    p is a word's probability given the other tokens, and r its frequency in `scale`.
     """
-    k, _, stride, row, alpha = shape
+    k, _, _, _, alpha = shape
     extra = padded(last - first, LANES)
     held = room[:extra]
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room[extra:])
     number = _hold_out(counts, first, last, amounts, held)
     posterior(table, amounts, wide, length - number, k, alpha, before, theta, gamma)
     total = predict(theta, gamma, table, amounts, wide, k)
-    at, half, column = np.uint64(first), np.uint64(wide), np.uint64(padded(k))
-    gain = surprise = np.float32(0.0)
+    at, half, gain = np.uint64(first), np.uint64(wide), np.float32(0.0)
     for e in range(np.uint64(last - first)):
-        w = np.uint64(words[at + e])
-        ratio = np.float32(1.0 - _MIXED) * amounts[half + e] / (total * scale[w]) + np.float32(_MIXED)
-        gain += held[e] * np.log(ratio)
-        surprise += held[e] * matrix[w * np.uint64(stride) + column]
-    clear(out, 0, row)
-    out[0] = _share(gain, np.float32(number))
-    out[1] = _share(surprise, np.float32(number))
+        share = amounts[half + e] / (total * scale[np.uint64(words[at + e])])
+        gain += held[e] * np.log(np.float32(1.0 - _MIXED) * share + np.float32(_MIXED))
+    return np.float32(number), held, gain
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _share(total, number):
-    """Return the mean `total` / `number` over `MOST`, within [-1, 1]; nan stays nan."""
-    mean = total / (number * np.float32(MOST))
-    return min(max(mean, np.float32(-1.0)), np.float32(1.0)) if mean == mean else mean
+def _bounded(value, most):
+    """Return the `value` within [-`most`, `most`]; nan stays nan."""
+    return min(max(value, np.float32(-most)), np.float32(most)) if value == value else value
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
+    number, _, gain = _complete(words, counts, first, last, length, scale, matrix, shape, room)
+    clear(out, 0, shape[3])
+    out[0] = _bounded(gain / number, MOST_GAIN)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _completion(words, counts, first, last, length, scale, matrix, shape, room, out):
+    """The mean over held-out tokens of log(p / r), and of the centred -log r, each over `MOST`.
+
+    The centred -log r is the last column of `matrix`.
+    """
+    k, _, stride, row, _ = shape
+    number, held, gain = _complete(words, counts, first, last, length, scale, matrix, shape, room)
+    at, column, surprise = np.uint64(first), np.uint64(padded(k)), np.float32(0.0)
+    for e in range(np.uint64(last - first)):
+        surprise += held[e] * matrix[np.uint64(words[at + e]) * np.uint64(stride) + column]
+    clear(out, 0, row)
+    out[0] = _bounded(gain / (number * np.float32(MOST)), 1.0)
+    out[1] = _bounded(surprise / (number * np.float32(MOST)), 1.0)
 
 
 @compiled()
@@ -403,6 +387,14 @@ def _room(k, directions, longest):
     return posterior_room(k, directions, longest) + padded(longest, LANES)
 
 
+LIKELIHOOD_GAIN = Statistic(
+    name=f"{__name__}:LIKELIHOOD_GAIN",
+    layout=ONE_ROW,
+    replace_factor=SIGNED,
+    contribution=_gain,
+    row=lambda k, directions: round_up(1),
+    room=_room,
+)
 DOCUMENT_COMPLETION = Statistic(
     name=f"{__name__}:DOCUMENT_COMPLETION",
     layout=ONE_ROW,
@@ -413,14 +405,23 @@ DOCUMENT_COMPLETION = Statistic(
 )
 
 
+def likelihood_gain(topics: np.ndarray, alpha: float, reference: np.ndarray) -> Contribution:
+    """(viii): a document's gain in nats a token, clipped to +-`MOST_GAIN`, sum of shape (1, 1).
+
+    Every second token is held out. The gain is the mean of log(p / r) over the held-out tokens, with
+    p = (1 - `_MIXED`) q + `_MIXED` r. Here r is the word's positive value in `reference` (n_words,), and q is its
+    probability under the `topics` (n_words, k) with the posterior mean proportions given the other tokens. `alpha` is
+    the document prior of each topic.
+    """
+    return Contribution(LIKELIHOOD_GAIN, as_float32(reference), as_float32(topics), equal_weights(1), float(alpha))
+
+
 def document_completion(topics: np.ndarray, alpha: float, reference: np.ndarray) -> Contribution:
     """(xii): a document's gain and surprise in nats a token, each divided by `MOST`, sum of shape (1, 2).
 
-    Every second token is held out. The gain is the mean of log(p / r) over the held-out tokens, with
-    p = (1 - `_MIXED`) q + `_MIXED` r. Here r is the word's frequency in `reference` (n_words,), which is positive and
-    sums to one, and q is its probability under the `topics` (n_words, k) with the posterior mean proportions given the
-    other tokens. The surprise is the mean of -log r minus the entropy of r. Gain and surprise are clipped to +-`MOST`
-    before the division, so that both coordinates are in [-1, 1]. `alpha` is the document prior of each topic.
+    The gain is that of `likelihood_gain`, for a `reference` that sums to one. The surprise is the mean of -log r over
+    the held-out tokens minus the entropy of r. Gain and surprise are clipped to +-`MOST` before the division, so that
+    both coordinates are in [-1, 1].
     """
     surprise = -np.log(reference)
     centred = surprise - float(reference @ surprise)
