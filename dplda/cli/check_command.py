@@ -37,22 +37,16 @@ from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_n
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
+    from dplda.learning.settings import FitSettings
     from dplda.runs.run import Run
     from dplda.text.sampling import ColumnFacts, Sample
 
 
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
-_FEW = 500  # units: with fewer, a run at epsilon 4 probably ends after counting them (`dplda.runs.enough`)
-_SMALL = 10_000  # units below which the default settings are seldom a good choice
-_SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
-_FEW_UNITS = (
-    f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
-    "forecasts other settings, and with fewer, --prior helps most."
+_PUBLIC_TEXT = (
+    "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
 )
-_TOO_FEW = (
-    f"Fewer than {_FEW} documents or people are hardly enough: a run at epsilon 4 probably ends after counting them, "
-    "having spent a thousandth of that. Public text about the same things helps most (--prior), then more documents."
-)
+_WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
@@ -106,6 +100,12 @@ class Report:
     """How to read the corpus, as given or as suggested."""
     command: str | None = None
     """The command to run next."""
+    condition: str | None = None
+    """What it takes for this command to give topics, if they cannot be expected of a run now."""
+    unit: str | None = None
+    """The column of the privacy unit of this command; None if one document is one unit."""
+    n_units: int | None = None
+    """About how many privacy units there are; None if that is not known."""
     for_fit: bool = True
     """Whether topics shall be learned, so that advice for this is shown."""
 
@@ -115,8 +115,8 @@ def examine(
 ) -> Report:
     """Look at the files named `corpus` before a fit with the reading `options`.
 
-    The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
-    settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
+    The command that is shown ends with `extra`. If `extra` is None, it ends with the settings that are most likely to
+    give topics. Without `any_unit`, no column is suggested as the privacy unit.
     """
     report = look(corpus, options, for_fit=True, any_unit=any_unit)
     chosen = dict(report.options)  # with the column and the language that the sample shows
@@ -125,29 +125,75 @@ def examine(
     if "language" not in chosen and report.language not in (None, "en"):
         chosen["language"] = report.language
 
-    sample, unit = report.sample, report.people or chosen.get("unit_field")
-    records = None if sample is None else sample.estimate if sample.total is None else sample.total
-    distinct = next((column.distinct_share for column in report.columns if column.name == unit), 1.0)
-    few = _SETTINGS_FOR_FEW if records is not None and records * distinct < _SMALL else ()
-
+    unit = report.people or chosen.get("unit_field")
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
         read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
     except InputError as error:
         if not report.problems:
             report.problems.append(str(error))
-    if not report.problems:
-        words = ["dplda", "fit", *corpus]
-        for name, value in report.options.items():
-            option = f"--{name.replace('_', '-')}"
-            values = value if isinstance(value, tuple) else (value,)
-            words += [option] if value is True else [word for each in values for word in (option, str(each))]
-        report.command = shlex.join([*words, *(few if extra is None else extra)])
-        if records is not None and records * distinct < _FEW:
-            report.remarks.append(_TOO_FEW)
-        elif few and extra is None:
-            report.remarks.append(_FEW_UNITS)
+    if report.problems:
+        return report
+    words = ["dplda", "fit", *corpus]
+    for name, value in report.options.items():
+        option = f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, tuple) else (value,)
+        words += [option] if value is True else [word for each in values for word in (option, str(each))]
+    if report.sample is not None:
+        from dplda.text.sampling import estimated_units
+
+        report.unit, report.n_units = unit, estimated_units(report.sample, unit)
+    report.command = shlex.join([*words, *(tell_expected(report) if extra is None else extra)])
     return report
+
+
+def tell_expected(report: Report, settings: FitSettings | None = None) -> list[str]:
+    """Say in `report` what to expect of a run with `settings` over its corpus.
+
+    If they are None, they are the settings that are most likely to give topics, and are returned as options of the
+    command. Nothing is said of a corpus of unknown size.
+    """
+    from dplda.runs.advice import USUAL, advise, judge
+
+    n_units, unit = report.n_units, report.unit
+    if not n_units:
+        return []
+    best = advise(n_units)
+    given = best if settings is None else judge(settings, n_units)
+    with_prior = settings is not None and settings.prior is not None
+    if with_prior and given.prior_helps:
+        return []
+    proposed = [] if (best.topics, best.epsilon) == USUAL else shlex.split(best.options)
+    number = f"{_about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
+    asked = f"{given.topics} topics at epsilon {given.epsilon:g}"
+    helps = [f"{best.options} instead"] if best.ends_with_topics and best.options != given.options else []
+    helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
+    helps += [f"about {_about(given.least_units)} of them"] if given.least_units is not None else []
+    if not given.ends_with_topics:
+        report.remarks.append(
+            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
+            f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
+        )
+        report.condition = "Once there is enough text"
+        if settings is None and given.prior_helps:
+            report.condition, proposed = "Once there is public text, PUBLIC.jsonl", [*proposed, *_WITH_PRIOR]
+    elif not given.likely:
+        report.remarks.append(
+            f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
+            f"subjects, only about {given.surviving} of {given.topics} would stand out from the noise. What helps: "
+            f"{'; or '.join(helps)}."
+        )
+    elif proposed and settings is None:
+        report.remarks.append(
+            f"For about {number}, {asked} are a good start; `dplda plan` forecasts other settings. With public text "
+            "(--prior) you may ask for more topics or spend less."
+        )
+    return proposed if settings is None else []
+
+
+def _about(number: int) -> str:
+    """Format `number` with two significant digits."""
+    return f"{float(f'{number:.2g}'):,.0f}"
 
 
 def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
@@ -358,7 +404,7 @@ def _tell(report: Report) -> None:
     if report.command:
         if not report.granted:
             say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
-        say("Next:")
+        say(f"{report.condition or 'Next'}:")
         say(f"  {report.command}")
 
 
@@ -396,8 +442,8 @@ def _records_text(sample: Sample) -> str:
         return f"{sample.total:,} record{'s' * (sample.total != 1)}"
     if sample.estimate is not None:
         basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
-        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
-    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
+        return f"about {_about(sample.estimate)} records ({basis})"
+    return f"more than {len(sample.rows):,} records (compressed, so that their number is not known)"
 
 
 def _record(report: Report) -> dict[str, Any]:
@@ -428,6 +474,7 @@ def _record(report: Report) -> dict[str, Any]:
         "remarks": report.remarks,
         "problems": report.problems,
         "command": report.command,
+        "condition": report.condition,
     }
 
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
-from dplda.cli.check_command import add_price, consulted_ledger, examine, show
+from dplda.cli.check_command import add_price, consulted_ledger, examine, show, tell_expected
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
@@ -92,8 +92,11 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         report = examine(corpus, reading, _typed_options(), any_unit=options["unit"] is None)
         if not report.problems:
             source = read(corpus, report.options)
+            chosen = complete(source, NoProgress())
+            if options["placement"] == DEFAULT and options["series"] is None:
+                tell_expected(report, chosen.settings())
             with consulted_ledger(ledger_path) as ledger:
-                add_price(report, plan_fit(source, ledger, complete(source, NoProgress())), ledger)
+                add_price(report, plan_fit(source, ledger, chosen), ledger)
         show(report, as_json=as_json)
         return
 

@@ -33,11 +33,19 @@ _FREQUENT = 100  # more than the number of typical words that are too frequent t
 
 # A run continues if 1.5 times the size's upper limit (+2 deviations) would be enough.
 _LENIENCY, _DEVIATIONS = 1.5, 2.0
+_RARELY = 1.3  # standard deviations; noise is below minus this in one case of ten
 # Least documents * mu: below it, topics are noise, listed words are mostly in no document, and no prior passes its test
 # (docs/design-log.md).
 _LEAST_SIGNAL, _LEAST_LISTED, _LEAST_FOR_PRIOR = 150.0, 750.0, 60.0
 _LISTED_PER_TOPIC = 5  # words of typical text above the noise, for each topic, if words are listed
 _STEPS = 16  # of bisection: a precision of about a thousandth, far finer than a forecast
+
+
+def probably_enough(
+    settings: FitSettings, events: Sequence[Event], documents: float, *, of_prior: bool = False
+) -> bool:
+    """Return whether a run of `events` over `documents` units passes `require_documents` in 9 of 10 cases or more."""
+    return _enough(settings, events, _most(documents - _RARELY * _size_std(events), events), of_prior=of_prior)
 
 
 def require_documents(
@@ -52,58 +60,67 @@ def require_documents(
     choose among the topics of a prior, which needs fewer documents and no words. The result depends on that release
     and on public numbers alone.
     """
+    if _enough(settings, events, _most(documents, events), of_prior=of_prior):
+        return
     vocabulary = settings.vocabulary
     listed = vocabulary.public is None and vocabulary.words == LISTED
     words_known = of_prior or vocabulary.public is not None
-    least = _LEAST_FOR_PRIOR if of_prior else _LEAST_LISTED if listed else _LEAST_SIGNAL
-
-    def enough(settings: FitSettings, events: Sequence[Event], number: int) -> bool:
-        stand_out = number * run_mu(settings) >= least
-        if words_known or not stand_out:
-            return stand_out
-        # Is a typical corpus of this size expected to give the words that the topics need?
-        multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
-        needed, words = multiplier, _LISTED_PER_TOPIC * settings.model.least_words
-        if not listed:
-            needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
-            words = settings.model.least_words
-        return len(typical_words(settings, needed / (VOTE * number))) >= words
-
-    if enough(settings, events, _most(documents, events)):
-        return
+    few = documents - _RARELY * _size_std(events)  # what is proposed shall succeed even with so few
 
     def enough_at(epsilon: float) -> bool:
         scaled = scale_events(events, settings, epsilon)
-        return enough(with_epsilon(settings, epsilon), scaled, _most(documents, scaled))
+        return probably_enough(with_epsilon(settings, epsilon), scaled, few, of_prior=of_prior)
 
     signal = _most(documents, events) * run_mu(settings)
+    stands_out = signal >= _least(settings, of_prior=of_prior)
     topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
     limit = vocabulary.max_document_frequency
     limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
     purpose = f"choose the words{limited} for {topics} privately"
     if of_prior:
         purpose = "tell whether they are about the topics of the prior"
-    elif words_known or (listed and signal < least):
+    elif words_known or (listed and not stands_out):
         purpose = "learn topics from them"
 
     counted = "documents" if unit == "document" else f"different values of {unit}"
     budget = find_least(enough_at, RANGES["epsilon"])
-    number = find_least(lambda n: enough(settings, events, math.ceil(n)), DOCUMENTS)
-    fewer_words = not words_known and signal >= least
+    number = find_least(lambda n: _enough(settings, events, math.ceil(n), of_prior=of_prior), DOCUMENTS)
+    fewer_words = not words_known and stands_out
     ways = {
         f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
         "a public word list (--vocabulary)": fewer_words,
-        "public text about the same things (--prior)": not of_prior and signal >= _LEAST_FOR_PRIOR,
+        "public text about the same things (--prior)": not of_prior and few * run_mu(settings) >= _LEAST_FOR_PRIOR,
         "fewer topics": fewer_words,
     }
     counted += "" if vocabulary.public is None else " with words of the word list"
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation "
         f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
-        f"{purpose}. Any one of these may be enough: "
+        f"{purpose}. Any one of these is probably enough: "
         f"{'; '.join(way for way, helps in ways.items() if helps)}."
     )
+
+
+def _least(settings: FitSettings, *, of_prior: bool) -> float:
+    """Return the least number of documents times mu."""
+    vocabulary = settings.vocabulary
+    if of_prior:
+        return _LEAST_FOR_PRIOR
+    return _LEAST_LISTED if vocabulary.public is None and vocabulary.words == LISTED else _LEAST_SIGNAL
+
+
+def _enough(settings: FitSettings, events: Sequence[Event], documents: int, *, of_prior: bool) -> bool:
+    """Return whether exactly so many `documents` of typical text can give topics, and the words that they need."""
+    stand_out = documents * run_mu(settings) >= _least(settings, of_prior=of_prior)
+    if of_prior or settings.vocabulary.public is not None or not stand_out:
+        return stand_out
+    multiplier = next(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.VOCABULARY)
+    needed, words = multiplier, _LISTED_PER_TOPIC * settings.model.least_words
+    if settings.vocabulary.words != LISTED:
+        needed = votes_needed(multiplier, sum(event.delta for event in events), settings.privacy.adjacency)
+        words = settings.model.least_words
+    return len(typical_words(settings, needed / (VOTE * documents))) >= words
 
 
 def _most(documents: float, events: Sequence[Event]) -> int:

@@ -22,7 +22,9 @@ from dplda.text.tables import first_rows, table_schema
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
+_COUNTED_ON = 50_000  # further records that are counted if the size of the files does not tell their number
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
+_TOGETHER = 1.5  # runs of one unit for each unit, below which its records stand together
 _COUNTED = ("uci", "mtx", "npz")
 
 
@@ -70,7 +72,7 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     located = locate(paths, options, format)
     names, types, total, records = _open(located, options)
     rows, defects, n_bytes, characters = list[dict[str, Any]](), 0, 0, 0
-    whole = False
+    whole, peeked = False, 0
     for record in islice(records, _RECORDS):
         if isinstance(record, Defect):
             defects += 1
@@ -82,6 +84,7 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
             break
     else:
         whole = len(rows) + defects < _RECORDS or next(records, None) is None
+        peeked = not whole
     fields = Counter(name for row in rows for name in row)
     usual = tuple(name for name, number in fields.items() if 2 * number > len(rows) and number >= min(2, len(rows)))
     n_rare = 0 if names else len(fields) - len(usual)
@@ -89,6 +92,9 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     estimate, files = None, located.files
     if n_bytes and located.archive is None and all(without_compression(file) == file for file in files):
         estimate = round(sum(file.stat().st_size for file in files) * len(rows) / n_bytes)
+    elif total is None and located.format not in _COUNTED and not located.is_folder:
+        further = peeked + sum(1 for _ in islice(records, _COUNTED_ON))
+        total = len(rows) + defects + further if further < _COUNTED_ON else total
     return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate)
 
 
@@ -123,6 +129,27 @@ def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
 
 def _n_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def estimated_units(sample: Sample, unit: str | None) -> int | None:
+    """Return about how many privacy units the corpus has; None if its number of records is not known.
+
+    `unit` is the column that names them; None if each record is one. If the records of a unit stand together, units are
+    as frequent as in the sample. Otherwise their number is Chao's estimate from those that are in the sample once and
+    twice (Chao 1984), but not more than if all of them stood together.
+    """
+    records = sample.estimate if sample.total is None else sample.total
+    if unit is None or records is None or not sample.rows:
+        return records
+    keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
+    seen = Counter(keys)
+    if records <= len(sample.rows) + sample.defects:
+        return len(seen)
+    most = round(len(seen) * records / len(sample.rows))
+    if sum(map(bytes.__ne__, keys, keys[1:])) + 1 <= _TOGETHER * len(seen):
+        return most
+    once, twice = (sum(number == times for number in seen.values()) for times in (1, 2))
+    return min(most, round(len(seen) + once**2 / (2 * max(twice, 1))))
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:

@@ -88,6 +88,21 @@ def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **fi
 
 
 @cli.command()
+@corpora_files("imdb", "news", "medical", "agnews")
+@list_option("--sizes", "300,700,1500,3000,10000", int, "Numbers of texts.")
+@option("--seeds", 10, "Runs of each.")
+def advice(sizes: list[int], seeds: int, **files: Path) -> None:
+    """Whether what `dplda check` proposes ends with topics.
+
+    On 300 to 10,000 texts, and on the texts of 700 people. Noise is simulated. Takes about five minutes.
+    """
+    from benchmarks.advice import measure
+    from benchmarks.prior import Files
+
+    measure(Files(**files), sizes, seeds)
+
+
+@cli.command()
 @corpora_files("news", "medical", "agnews")
 @list_option("--epsilons", "1,2,4,8", float, "Budgets.")
 @option("--seeds", 5, "Runs of each.")

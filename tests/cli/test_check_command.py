@@ -17,7 +17,8 @@ from dplda.text.language_guess import guess_language
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"
 MORE_RUNS = int(capacity(*DEFAULT_GRANT).mu_squared / capacity(2.0, 1e-6).mu_squared) - 1  # at epsilon 2, after one
-FOR_FEW = "--topics 8 --epsilon 4"  # proposed for fewer than 10,000 documents or people
+FOR_FEW = "--topics 5 --epsilon 4"  # proposed for fewer than 1,500 documents or people
+WITH_PRIOR = f"{FOR_FEW} --prior PUBLIC.jsonl --public-prior"  # if they are too few without public text
 
 
 def write_csv(path: Path, n: int = 2000, text: str = GERMAN) -> Path:
@@ -33,7 +34,7 @@ def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Pat
     assert "not private" in answer.out.splitlines()[0]
     assert "about 2,000 records" in answer.out
     assert "'Kunde' seems to name people" in answer.out
-    expected = f"  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde {FOR_FEW}"
+    expected = f"  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde {WITH_PRIOR}"
     assert answer.out.splitlines()[-1] == expected  # for few people
     assert "different values in the first 1,000 records)" in answer.out
     assert answer.err == ""
@@ -57,7 +58,7 @@ def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Pa
     assert record["estimated_records"] == pytest.approx(2000, rel=0.05)
     assert [column["name"] for column in record["columns"]] == ["Kunde", "Beschwerde", "Betrag"]
     assert [column["type"] for column in record["columns"]] == ["number", "text", "number"]
-    assert record["command"] == f"dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de {FOR_FEW}"
+    assert record["command"] == f"dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de {WITH_PRIOR}"
 
 
 def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Path, monkeypatch) -> None:
@@ -219,7 +220,7 @@ def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     answer = dplda("check", "x.jsonl", "--unit-field", "u")
     assert answer.status == 0
     for told in (
-        "Fewer than 500 documents or people are hardly enough",
+        "Do not run this: about 2 different values of 'u' are too few for 5 topics at epsilon 4",
         "1 of the first 3 records have no unit",
         "1 of the first 3 records have no text in",
     ):
@@ -306,7 +307,7 @@ def test_names_of_persons_are_mentioned_and_lists_of_stop_words_can_be_repeated(
 def test_a_column_of_titles_is_proposed_as_text(dplda, home: Path, column: str, value: str, proposed: str) -> None:
     rows = [f"{value.format(n)},the paper does not come out and it is not the ink" for n in range(400)]
     (home / "t.csv").write_text("\n".join([f"{column},Description", *rows, ""]))
-    assert dplda("check", "t.csv", "--json").json["command"] == f"dplda fit t.csv {proposed} {FOR_FEW}"
+    assert dplda("check", "t.csv", "--json").json["command"] == f"dplda fit t.csv {proposed} {WITH_PRIOR}"
 
 
 def test_every_named_column_of_the_text_is_judged(dplda, home: Path) -> None:
@@ -317,9 +318,36 @@ def test_every_named_column_of_the_text_is_judged(dplda, home: Path) -> None:
     assert (
         "50 of the first 400 records have no text in 'Subject' and 'Body' and contribute nothing." in record["remarks"]
     )
-    assert record["command"] == f"dplda fit t.csv {' '.join(both)} {FOR_FEW}"
+    assert record["command"] == f"dplda fit t.csv {' '.join(both)} {WITH_PRIOR}"
     answer = dplda("check", "t.csv", "--text-field", "Body", "--text-field", "No", "--json")
     assert (answer.status, answer.json["problems"]) == (
         2,
         ["Column 'No' holds number, not text. Name another with --text-field."],
     )
+
+
+def test_the_settings_that_are_most_likely_to_give_topics_are_proposed(dplda, home: Path) -> None:
+    for number, settings in ((700, "--topics 5 --epsilon 4"), (3000, "--topics 8 --epsilon 4"), (20_000, "")):
+        (home / "x.jsonl").write_text(jsonl(*({"text": f"the one and only {n}"} for n in range(number))))
+        record = dplda("check", "x.jsonl", "--json").json
+        assert record["command"] == f"dplda fit x.jsonl {settings}".rstrip()
+        assert record["condition"] is None
+    (home / "x.jsonl").write_text(jsonl(*({"text": f"the one and only {n}"} for n in range(300))))
+    record = dplda("check", "x.jsonl", "--json").json
+    assert record["command"] == f"dplda fit x.jsonl {WITH_PRIOR}"
+    assert record["condition"] == "Once there is public text, PUBLIC.jsonl"
+    assert dplda("check", "x.jsonl").out.splitlines()[-2] == "Once there is public text, PUBLIC.jsonl:"
+
+
+def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> None:
+    (home / "x.jsonl").write_text(jsonl(*({"text": f"the one and only {n}"} for n in range(3000))))
+
+    def remark(*typed: str | int) -> str:
+        record = dplda("fit", "x.jsonl", "--dry-run", "--json", *typed).json
+        assert record["command"] == " ".join(map(str, ("dplda fit x.jsonl", *typed)))
+        return " ".join(record["remarks"])
+
+    assert "for 20 topics at epsilon 2. The run ends with topics, but" in remark()
+    assert "What helps: --topics 8 --epsilon 4 instead; or public text" in remark()
+    assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
+    assert remark("--topics", 8, "--epsilon", 4) == remark("--placement", "config1") == ""

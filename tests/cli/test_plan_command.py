@@ -96,8 +96,8 @@ def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message
 @pytest.mark.parametrize(
     ("documents", "said"),
     [
-        (100, "too few documents for the test whether it is. About 327 are enough."),
-        (400, "topics with at least 3.4% of the text would stand out"),
+        (100, "too few documents for the test whether it is. About 571 are enough."),
+        (600, "topics with at least 2.3% of the text would stand out"),
         (2000, "all topics would stand out from the noise, with the words of the public text"),
         (2000, "no word list is needed. Recommended;"),
         (200_000, "Not needed, but it would cost little;"),
@@ -108,8 +108,8 @@ def test_what_a_prior_would_give_and_whether_to_look_for_one(dplda, documents, s
 
 
 def test_json_tells_of_a_prior_only_if_asked(dplda):
-    given = ("plan", "--documents", 400, "--epsilon", 1, "--json")
-    assert dplda(*given, "--prior").json["prior"]["least_documents"] == 327
+    given = ("plan", "--documents", 600, "--epsilon", 1, "--json")
+    assert dplda(*given, "--prior").json["prior"]["least_documents"] == 571
     assert "prior" not in dplda(*given).json
 
 

@@ -97,12 +97,11 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
     ("verdicts", "told"),
     [
         (["clear", "clear", "weak"], "Useful: 2 of 3 topics are clear"),
-        (["clear", "noise", "weak"], "Use with care: only 1 of 3 topics are clear"),
-        (["weak", "noise", "noise"], "Not useful: none of the 3 topics stands out"),
+        (["weak", "noise", "noise"], "Not useful: of none of the 3 topics is it probable"),
     ],
 )
 def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdicts: list[str], told: str) -> None:
-    model = run_model()
+    model = make_model(3, 50)
     judged = replace(model, facts=replace(model.facts, verdicts=verdicts))
     text = Page(_render([judged])).text
     assert told in text
@@ -110,6 +109,21 @@ def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdict
     text = Page(_render([replace(judged, privacy=run_model(**UNSOUND).privacy), run_model("b")])).text
     assert "Do not publish as a whole: 1 of the 2 runs have no privacy guarantee." in text
     assert "The promise covers every number" not in text
+
+
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.parametrize(
+    ("verdicts", "words", "told"),
+    [
+        (["clear"] * 3, 49, "Use with care: 3 of 3 topics are clear: an ordinary fit"),
+        (["clear"] * 3, 49, "But the text is seen through 49 words only."),
+        (["clear", *["weak"] * 3], 50, "Use with care: only 1 of 4 topics are clear"),
+    ],
+)
+def test_few_clear_topics_or_words_are_to_be_used_with_care(verdicts: list[str], words: int, told: str) -> None:
+    model = make_model(len(verdicts), words, 0)
+    judged = replace(model, facts=replace(model.facts, verdicts=verdicts))
+    assert told in Page(_render([judged])).text
 
 
 def test_a_comparison_that_ran_once_says_so_once() -> None:

@@ -96,15 +96,16 @@ def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
     assert refusal(2 * number, topics=4, **case) == ""
     assert refusal(0.5 * number / 1.5, topics=4, **case)
     if found := re.search(r"at least epsilon ([\d.]+)", told):
-        assert refusal(documents, topics=4, epsilon=float(found[1]), **case) == ""
-        assert refusal(documents, topics=4, epsilon=0.9 * float(found[1]), **case)
+        (size,) = (event for event in events_of(FitSettings.of(topics=4)) if event.stage == Stage.SIZE)
+        for number in (documents, documents - 1.3 * size.noise_multiplier):
+            assert refusal(number, topics=4, epsilon=float(found[1]), **case) == ""
 
 
 def test_a_way_that_would_not_do_is_not_told():
     alone = refusal(-70, topics=4, words="private")
     assert not re.search("epsilon [^2]|--vocabulary|--prior|topics;|fewer", alone)
-    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(200, topics=4, words="private"))
-    assert re.search("--prior", refusal(0, topics=4, public=LISTED))
+    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(250, topics=4, words="private"))
+    assert re.search("--prior", refusal(100, topics=4, public=LISTED))
     assert not re.search("--prior|--vocabulary|fewer", refusal(-100, topics=4, public=LISTED, of_prior=True))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dplda
+from dplda.base.distributions import on_words
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.learning.recovery import Learned
@@ -129,7 +130,8 @@ def test_topics_of_a_prior_keep_the_numbers_of_the_batch_before(ledger, tmp_path
     models = [fitted(number, ledger, tmp_path, prior=known) for number in range(3)]
     for earlier, later in pairwise(models):
         assert later.facts.new_topics == ()
-        assert np.allclose(earlier.topics, later.topics)
+        common = on_words(earlier.topics, earlier.vocabulary, later.vocabulary)  # those that each batch seems to contain
+        assert np.abs(common - later.topics).max() < 0.02
 
 
 def test_a_topic_that_is_like_none_gets_a_number_that_is_left():

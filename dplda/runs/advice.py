@@ -1,0 +1,69 @@
+"""Which settings of `dplda fit` are most likely to give topics, by the forecast for a number of units.
+
+From public numbers and a rough number of units alone, which `dplda check` and dry runs estimate from the first records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dplda.learning.settings import DEFAULTS, FitSettings
+from dplda.runs.enough import probably_enough
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs, forecast_prior, least_documents
+
+# Topics and epsilon, the first being the default. A setting is advised if at least half of its topics are forecast to
+# stand out in text about many subjects.
+USUAL = int(DEFAULTS.model.topics), DEFAULTS.privacy.epsilon
+_SETTINGS = (USUAL, (8, 4.0), (5, 4.0))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Settings for a number of units, and what to expect of them."""
+
+    topics: int
+    epsilon: float
+    surviving: int
+    """The topics that are forecast to stand out from the noise in text about many subjects, without a prior."""
+    ends_with_topics: bool
+    """Whether a run without a prior gives topics in 9 of 10 cases or more."""
+    prior_helps: bool
+    """Whether a run with a prior about the same things gives topics in nearly all cases."""
+    least_units: int | None
+    """The least number of units at which all topics are forecast to stand out in text about many subjects."""
+
+    @property
+    def options(self) -> str:
+        """The options of `dplda fit` for these settings."""
+        return f"--topics {self.topics} --epsilon {self.epsilon:g}"
+
+    @property
+    def likely(self) -> bool:
+        """Whether at least half of the topics are forecast to stand out from the noise."""
+        return self.ends_with_topics and 2 * self.surviving >= self.topics
+
+
+def advise(units: int) -> Advice:
+    """Return the first settings that are likely to give topics of `units` units; the last ones if none are."""
+    advice = None
+    for topics, epsilon in _SETTINGS:
+        advice = judge(FitOptions(n_topics=topics, epsilon=epsilon).settings(), units)
+        if advice.likely:
+            break
+    assert advice is not None
+    return advice
+
+
+def judge(settings: FitSettings, units: int) -> Advice:
+    """Return what to expect of a run of `settings` over `units` units; its number of topics is fixed."""
+    public = settings.vocabulary.public is not None
+    inputs = ForecastInputs(settings, units, public)
+    return Advice(
+        inputs.most_topics,
+        settings.privacy.epsilon,
+        min(inputs.forecast(MANY_SUBJECTS).supported, inputs.most_topics),
+        probably_enough(settings, inputs.events, units),
+        units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
+        least_documents(inputs, MANY_SUBJECTS),
+    )

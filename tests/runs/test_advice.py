@@ -1,0 +1,35 @@
+"""What is advised for a number of units is what the forecast and the rule of enough units say."""
+
+from __future__ import annotations
+
+import pytest
+
+from dplda.runs.advice import USUAL, advise, judge
+from dplda.runs.enough import probably_enough
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.forecast import ForecastInputs
+
+
+@pytest.mark.parametrize("units", [1, 60, 300, 700, 1500, 3000, 10_000, 1_000_000])
+def test_what_is_advised_is_what_is_said_to_be_enough(units):
+    advice = advise(units)
+    settings = FitOptions(n_topics=advice.topics, epsilon=advice.epsilon).settings()
+    assert judge(settings, units) == advice
+    assert advice.ends_with_topics == probably_enough(settings, ForecastInputs(settings, units).events, units)
+    assert advice.options == f"--topics {advice.topics} --epsilon {advice.epsilon:g}"
+
+
+def test_more_units_are_advised_more_topics_for_a_smaller_epsilon():
+    advised = [advise(units) for units in (50, 300, 700, 3000, 20_000)]
+    assert [advice.topics for advice in advised] == [5, 5, 5, 8, 20]
+    assert [advice.ends_with_topics for advice in advised] == [False, False, True, True, True]
+    assert [advice.likely for advice in advised] == [False, False, False, True, True]
+    assert [advice.prior_helps for advice in advised] == [False, True, True, True, True]
+    assert (advised[-1].topics, advised[-1].epsilon) == USUAL
+
+
+def test_topics_that_are_too_many_are_not_likely():
+    few, many = (judge(FitOptions(n_topics=topics, epsilon=4.0).settings(), 3000) for topics in (8, 40))
+    assert few.likely
+    assert not many.likely
+    assert many.ends_with_topics

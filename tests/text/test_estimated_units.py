@@ -1,0 +1,55 @@
+"""How many privacy units a corpus has, estimated from its first records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from dplda.text.records import ReadOptions
+from dplda.text.sampling import estimated_units, read_sample
+
+PEOPLE = 700
+
+
+def units_of(path: Path, people: Iterable[int], unit: str | None = "u") -> int | None:
+    lines = "".join(json.dumps({"text": "the one and only", "u": person}) + "\n" for person in people)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    else:
+        path.write_text(lines)
+    return estimated_units(read_sample(path, ReadOptions()), unit)
+
+
+def of_many() -> list[int]:
+    """The person of each of about 14,000 records, in the order of persons."""
+    rng = random.Random(0)
+    return [person for person in range(PEOPLE) for _ in range(rng.randint(1, 40))]
+
+
+def test_a_small_corpus_is_counted(tmp_path: Path) -> None:
+    assert units_of(tmp_path / "x.jsonl", [1, 2, 2, 3, 1]) == 3
+    assert units_of(tmp_path / "x.jsonl", [1, 2, 2, 3, 1], None) == 5
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_people_are_estimated_in_any_order(tmp_path: Path, ending: str, *, shuffled: bool) -> None:
+    people = of_many()
+    if shuffled:
+        random.Random(1).shuffle(people)
+    assert units_of(tmp_path / f"x.{ending}", people) == pytest.approx(PEOPLE, rel=0.2)
+
+
+def test_a_unit_for_each_record_is_not_overestimated(tmp_path: Path) -> None:
+    assert units_of(tmp_path / "x.jsonl", range(3000)) == pytest.approx(3000, rel=0.05)
+
+
+def test_records_of_a_compressed_file_are_counted_up_to_a_limit(tmp_path: Path, monkeypatch) -> None:
+    assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) == 3000
+    monkeypatch.setattr("dplda.text.sampling._COUNTED_ON", 1000)
+    assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) is None
