@@ -215,7 +215,12 @@ def show_topics(
         f"one perhaps; noise probably not.{percent}"
     )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
-    if 3 * clear < len(every):
+    if model.facts.prior_used:
+        say(
+            "These are topics of the prior. Of topics that were chosen like them, an ordinary fit finds about "
+            f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
+        )
+    elif 3 * clear < len(every):
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones. More' if clear else 'Ask for fewer topics: more'} "

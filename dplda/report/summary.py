@@ -50,6 +50,13 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
     total = sum(len(model.verdicts) for model in judged)
     if not total:
         return [public]
+    if all(model.facts.prior_used for model in judged):
+        found = sum(sum(model.probabilities) for model in judged)
+        return [
+            public,
+            f"Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
+            f"about {found:.0f} of the {total}; no released number tells which.",
+        ]
     told = f"{clear} of {total} topics are clear: an ordinary fit, without noise, would probably find them, too."
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:

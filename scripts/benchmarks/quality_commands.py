@@ -80,7 +80,7 @@ def plan(**options: Any) -> None:
 def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **files: Path) -> None:
     """Topic quality with prior topics and without.
 
-    On small and large text, beside tomotopy. Noise is simulated. Takes about four minutes for all.
+    On small and large text, beside tomotopy. Noise is simulated. Takes about eight minutes for all.
     """
     from benchmarks.prior import Files, measure
 

@@ -126,6 +126,13 @@ def test_few_clear_topics_or_words_are_to_be_used_with_care(verdicts: list[str],
     assert told in Page(_render([judged])).text
 
 
+@pytest.mark.usefixtures("without_charts")
+def test_topics_of_a_prior_are_said_to_be_its_own() -> None:
+    facts = {"verdicts": ["weak"] * 5, "topic_probabilities": (0.39,) * 5, "prior_used": True}
+    text = Page(_render([with_facts(make_model(5, 60, 0), **facts)])).text
+    assert "the topics come from the prior. An ordinary fit of the text, without noise, would find about 2 of" in text
+
+
 def test_a_comparison_that_ran_once_says_so_once() -> None:
     once = comparison(outcome("default", 1.0, 0, error=0.1), outcome("config1", 1.0, 0, error=0.3))
     text = Page(_render([], once)).text

@@ -104,8 +104,8 @@ def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
 def test_a_way_that_would_not_do_is_not_told():
     alone = refusal(-70, topics=4, words="private")
     assert not re.search("epsilon [^2]|--vocabulary|--prior|topics;|fewer", alone)
-    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(250, topics=4, words="private"))
-    assert re.search("--prior", refusal(100, topics=4, public=LISTED))
+    assert re.search("--vocabulary.*--prior.*fewer topics", refusal(200, topics=4, words="private"))
+    assert re.search("--prior", refusal(500, topics=4))
     assert not re.search("--prior|--vocabulary|fewer", refusal(-100, topics=4, public=LISTED, of_prior=True))
 
 
