@@ -244,7 +244,8 @@ def sureness(seeds: int, *, estimate: bool, **files: Path) -> None:
     For listed, private and public words, and by coefficients that were estimated without the kind of text. Noise is
     simulated. Takes about ten minutes for each seed.
     """
-    from benchmarks.sureness import Files, measure
+    from benchmarks.prior import Files
+    from benchmarks.sureness import measure
 
     measure(Files(**files), seeds, estimate=estimate)
 

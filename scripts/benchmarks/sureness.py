@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -23,6 +22,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import dplda
 from benchmarks import corpora, small
+from benchmarks.prior import Files
 from benchmarks.small import Labelled
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
@@ -46,16 +46,6 @@ _LOGISTICS = {
     "WORDS_OF_PAIRS": 0.05,
     "WORDS_OF_MOMENTS": 0.05,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Files:
-    """The raw files of the real corpora."""
-
-    news: Path
-    imdb: Path
-    medical: Path
-    agnews: Path
 
 
 @dataclass(frozen=True, eq=False)
