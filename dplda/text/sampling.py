@@ -24,7 +24,7 @@ _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a samp
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _COUNTED_ON = 50_000  # further records that are counted if the size of the files does not tell their number
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
-_TOGETHER = 1.5  # runs of one unit for each unit, below which its records stand together
+_TOGETHER = 0.5  # of the repeated units, those whose record follows one of the same unit, if records stand together
 _COUNTED = ("uci", "mtx", "npz")
 
 
@@ -146,7 +146,7 @@ def estimated_units(sample: Sample, unit: str | None) -> int | None:
     if records <= len(sample.rows) + sample.defects:
         return len(seen)
     most = round(len(seen) * records / len(sample.rows))
-    if sum(map(bytes.__ne__, keys, keys[1:])) + 1 <= _TOGETHER * len(seen):
+    if sum(map(bytes.__eq__, keys, keys[1:])) > _TOGETHER * (len(keys) - len(seen)):
         return most
     once, twice = (sum(number == times for number in seen.values()) for times in (1, 2))
     return min(most, round(len(seen) + once**2 / (2 * max(twice, 1))))

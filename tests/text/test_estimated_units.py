@@ -45,6 +45,14 @@ def test_people_are_estimated_in_any_order(tmp_path: Path, ending: str, *, shuff
     assert units_of(tmp_path / f"x.{ending}", people) == pytest.approx(PEOPLE, rel=0.2)
 
 
+def test_people_with_few_records_each_are_estimated(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    people = [person for person in range(3300) for _ in range(rng.randint(1, 4))]
+    assert units_of(tmp_path / "x.jsonl", people) == pytest.approx(3300, rel=0.2)
+    rng.shuffle(people)
+    assert units_of(tmp_path / "x.jsonl", people) == pytest.approx(3300, rel=0.2)
+
+
 def test_a_unit_for_each_record_is_not_overestimated(tmp_path: Path) -> None:
     assert units_of(tmp_path / "x.jsonl", range(3000)) == pytest.approx(3000, rel=0.05)
 
