@@ -35,41 +35,53 @@ from dplda.cli.topics_command import export, topics
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
 
-_COMMANDS = {  # in the order in which a newcomer needs them
-    check: "Inspect a corpus before a fit, and suggest the command.",
-    plan: "Forecast what a budget allows, without reading data.",
-    prior: "Have public text written for `dplda fit --prior`.",
-    fit: "Learn topics from a corpus.",
-    topics: "Show the topics of a run.",
-    label: "Name the topics of a run.",
-    tree: "Group similar topics of a run.",
-    merge: "Merge topics of a run.",
-    contrast: "Compare the topics of two collections.",
-    tabulate: "Show topic shares by group or period, with intervals.",
-    evaluate: "Measure the coherence and perplexity of topics.",
-    tables: "Show earlier tables of `dplda tabulate`, or save them.",
-    report: "Write an HTML report about runs, to share with others.",
-    export: "Export a model to gensim, pyLDAvis, CSV or JSON.",
-    runs: "List runs, and show what each stage spent.",
-    budget: "Show and set budgets, and check the ledger.",
-    corpus: "Prepare corpora, and show their public facts.",
-    compare: "Compare noise placements and budgets on one corpus.",
-    audit: "Test the privacy guarantee by attacks.",
-    software: "Show the installed code and libraries, or those of a run.",
-    transform: "Infer topics of single documents. NOT PRIVATE.",
+_COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in which a newcomer needs them
+    "Start": {
+        check: "Inspect a corpus before a fit, and suggest the command.",
+        plan: "Forecast what a budget allows, without reading data.",
+        prior: "Have public text written for `dplda fit --prior`.",
+        fit: "Learn topics from a corpus.",
+    },
+    "Look": {
+        topics: "Show the topics of a run.",
+        label: "Name the topics of a run.",
+        tree: "Group similar topics of a run.",
+        merge: "Merge topics of a run.",
+        report: "Write an HTML report about runs, to share with others.",
+        export: "Export a model to gensim, pyLDAvis, CSV or JSON.",
+    },
+    "Ask": {
+        tabulate: "Show topic shares by group or period, with intervals.",
+        tables: "Show earlier tables of `dplda tabulate`, or save them.",
+        contrast: "Compare the topics of two collections.",
+        evaluate: "Measure the coherence and perplexity of topics.",
+    },
+    "Budget": {
+        budget: "Show and set budgets, and check the ledger.",
+        runs: "List runs, and show what each stage spent.",
+        corpus: "Prepare corpora, and show their public facts.",
+    },
+    "For experts": {
+        compare: "Compare noise placements and budgets on one corpus.",
+        audit: "Test the privacy guarantee by attacks.",
+        software: "Show the installed code and libraries, or those of a run.",
+        transform: "Infer topics of single documents. NOT PRIVATE.",
+    },
 }
 
 
-class _Ordered(click.Group):
-    """A group whose help lists commands in the order in which they were added."""
+class _Grouped(click.Group):
+    """A group whose help lists its commands in sections."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return list(self.commands)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each group of `_COMMANDS`."""
+        for name, commands in _COMMANDS.items():
+            with formatter.section(name):
+                formatter.write_dl([(str(command.name), summary) for command, summary in commands.items()])
 
 
 @click.group(
-    cls=_Ordered,
+    cls=_Grouped,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, "--version", "-V", prog_name="dplda")
@@ -77,9 +89,10 @@ def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
 
-for _command, _summary in _COMMANDS.items():
-    _command.short_help = _summary
-    cli.add_command(_command)
+for _commands in _COMMANDS.values():
+    for _command, _summary in _commands.items():
+        _command.short_help = _summary
+        cli.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
