@@ -86,11 +86,12 @@ def require_documents(
     budget = find_least(enough_at, RANGES["epsilon"])
     number = find_least(lambda n: _enough(settings, events, math.ceil(n), of_prior=of_prior), DOCUMENTS)
     fewer_words = not words_known and stands_out
+    prior = not of_prior and documents * run_mu(settings) >= _LEAST_FOR_PRIOR
     ways = {
         f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
         "a public word list (--vocabulary)": fewer_words,
-        "public text about the same things (--prior)": not of_prior and documents * run_mu(settings) >= _LEAST_FOR_PRIOR,
+        "public text about the same things (--prior)": prior,
         "fewer topics": fewer_words,
     }
     counted += "" if vocabulary.public is None else " with words of the word list"
