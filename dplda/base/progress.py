@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
 from typing import Any, Protocol
+from uuid import uuid4
 
 _STEPS = 20  # of a bar in a notebook
 _BAR = (
@@ -54,9 +55,10 @@ class _NotebookBar:
     `close` empties the line.
     """
 
-    def __init__(self, display: Callable[..., Any]) -> None:
-        self._display = display
-        self._line: Any = None
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._line = uuid4().hex
+        self._shown = False
         self._stage, self._total, self._done, self._step = "", 0, 0, 0
 
     def start(self, stage: str, total: int | None = None) -> None:
@@ -90,32 +92,26 @@ class _NotebookBar:
         page = _BAR.format(stage=escape(self._stage), percent=100 * self._step // _STEPS) if self._stage else ""
         shown = {"text/html": page, "text/plain": f"{self._stage} ..." if self._stage else ""}
         with suppress(Exception):  # a run that has spent budget must not end because its bar cannot be shown
-            if self._line is None:
-                self._line = self._display(shown, raw=True, display_id=True)
-            else:
-                self._line.update(shown, raw=True)
+            self._shell.display_pub.publish(shown, transient={"display_id": self._line}, update=self._shown)
+            self._shown = True
 
 
 @contextmanager
 def following(progress: Progress | None) -> Iterator[Progress]:
     """Yield `progress`; if it is None, a bar in a notebook, which goes at the end, and `NoProgress` elsewhere."""
-    display = _notebook_display() if progress is None else None
-    if display is None:
+    shell = _kernel_shell() if progress is None else None
+    if shell is None:
         yield progress or NoProgress()
         return
-    bar = _NotebookBar(display)
+    bar = _NotebookBar(shell)
     try:
         yield bar
     finally:
         bar.close()
 
 
-def _notebook_display() -> Callable[..., Any] | None:
-    """Return IPython's `display` if this code runs in a notebook's kernel; otherwise None, and nothing is imported."""
+def _kernel_shell() -> Any:
+    """Return IPython's shell if this code runs in a notebook's kernel; otherwise None. Nothing is imported."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    from IPython.display import display
-
-    return display  # type: ignore[no-any-return]
+    return shell if hasattr(shell, "kernel") else None

@@ -167,12 +167,11 @@ class TopicModel:
         relevant ones), ``share`` and, where they are known, ``verdict``, ``real`` (as in `probabilities`) and
         ``sentence``. Raises `InputError` without pandas.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise InputError("to_frame needs pandas: pip install pandas. top_words gives lists.") from None
+        import pyarrow as pa  # it makes frames, so that pandas is needed by those who ask for one
+
         numbers = range(len(self.topics))
         columns: dict[str, Any] = {
+            "topic": list(numbers),
             "name": self.titles(),
             "words": [", ".join(word for word, _ in words) for words in self.relevant_words(n_words)],
             "share": self.prevalence.tolist(),
@@ -183,7 +182,10 @@ class TopicModel:
             columns["real"] = list(self.probabilities)
         if sentences := self.topic_sentences:
             columns["sentence"] = [sentences.get(topic, "") for topic in numbers]
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(numbers), name="topic"))
+        try:
+            return pa.table(columns).to_pandas().set_index("topic")
+        except ImportError:
+            raise InputError("to_frame needs pandas: pip install pandas. top_words gives lists.") from None
 
     def plot(self, what: str = "words", tables: Any = None) -> Any:
         """Draw one of the report's pictures of the listed topics, as a matplotlib figure that notebooks show.

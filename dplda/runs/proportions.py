@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
@@ -56,12 +57,12 @@ class Proportions:
 
         Raises `InputError` without pandas.
         """
+        names = [f"{topic} {title} (not private)" for topic, title in enumerate(self.titles)]
+        table = pa.table([pa.array(self.ids, pa.string()), *self.values.T], names=["document", *names])
         try:
-            import pandas as pd
+            frame = table.to_pandas().set_index("document")
         except ImportError:
             raise InputError("to_frame needs pandas: pip install pandas. `values` is an array.") from None
-        columns = [f"{topic} {title} (not private)" for topic, title in enumerate(self.titles)]
-        frame = pd.DataFrame(self.values, index=pd.Index(self.ids, name="document"), columns=columns)
         frame.attrs["private"] = self.private
         return frame
 

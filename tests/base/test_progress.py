@@ -13,20 +13,19 @@ from dplda.base.progress import NoProgress, following
 
 
 class Notebook:
-    """A stand-in for IPython in a kernel; `shown` are the states of the line below the cell."""
+    """A stand-in for what shows a kernel's pages; `shown` are the states of the line below the cell."""
 
     def __init__(self, *, broken: bool = False) -> None:
         self.shown: list[dict[str, str]] = []
+        self.lines = set[str]()
         self.broken = broken
 
-    def display(self, page: dict[str, str], *, raw: bool, display_id: bool) -> Notebook:
+    def publish(self, page: dict[str, str], *, transient: dict[str, str], update: bool) -> None:
         if self.broken:
             raise OSError("the browser is gone")
+        assert update == bool(self.shown)
         self.shown.append(page)
-        return self
-
-    def update(self, page: dict[str, str], *, raw: bool) -> None:
-        self.shown.append(page)
+        self.lines.add(transient["display_id"])
 
 
 @pytest.fixture
@@ -36,8 +35,8 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
 
 def install(monkeypatch: pytest.MonkeyPatch, notebook: Notebook, **shell: Any) -> Notebook:
     shell = shell or {"kernel": object()}
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(**shell)))
-    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=notebook.display))
+    found = SimpleNamespace(display_pub=notebook, **shell)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: found))
     return notebook
 
 
@@ -58,6 +57,7 @@ def test_a_notebook_shows_stages_without_amounts_and_keeps_nothing(notebook: Not
     assert "core …" in pages[-2]
     assert "width: 50%" in pages[-2]
     assert notebook.shown[-1] == {"text/html": "", "text/plain": ""}
+    assert len(notebook.lines) == 1
 
 
 def test_the_line_goes_if_the_run_fails(notebook: Notebook) -> None:

@@ -398,4 +398,4 @@ def test_read_corpus_refuses_columns_and_options_of_files_and_quotes_nothing():
     with pytest.raises(InputError, match="pattern is an option of files"):
         dplda.read_corpus(frame, pattern="*.csv")
     with pytest.raises(TypeError, match="'colour'"):
-        dplda.read_corpus(frame, colour="red")
+        dplda.read_corpus(frame, colour="red")  # type: ignore[call-arg]
