@@ -93,7 +93,7 @@ def draw_table(table: ReleasedTable) -> Drawing:
 def _drawing(title: str, height: float, draw: Callable[[Figure], None]) -> Drawing:
     """Return a figure with a `title`, on white, `height` inches high, on which `draw` draws."""
     white = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, **white}):
+    with matplotlib.rc_context({**STYLE, **white}):
         figure = Drawing(figsize=(_WIDTH, height), dpi=100, layout="constrained")
         figure.suptitle(title, x=0.01, ha="left")
         draw(figure)

@@ -36,13 +36,16 @@ def texts(figure: Any) -> list[str]:
 def test_words_are_small_multiples_of_the_listed_topics() -> None:
     model = with_facts(run_model(), verdicts=("clear", "weak", "noise"), topic_names=("Billing", "", ""))
     found = texts(model.plot())
-    assert found[0] == "Words of the topics" or "Words of the topics" in found
+    assert "Words of the topics" in found
     assert any(text.startswith("0 Billing (") and text.endswith("%, clear)") for text in found)
     assert {word for topic in (0, 1) for word, _ in model.relevant_words(10)[topic]} <= set(found)
     assert not any(text.startswith("2 (") for text in found)
     axes = model.plot().axes[0]
     lengths = [bar.get_width() for bar in axes.patches]
     assert lengths == [probability for _, probability in model.relevant_words(10)[0]]
+    overall = dict(zip(model.vocabulary, model.prevalence @ model.topics, strict=True))
+    marks = [overall[word] for word, _ in model.relevant_words(10)[0]]
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), np.minimum(marks, max(lengths)))
 
 
 def test_shares_have_intervals_with_tables() -> None:
@@ -53,7 +56,7 @@ def test_shares_have_intervals_with_tables() -> None:
     np.testing.assert_allclose([bar.get_width() for bar in sure.patches], shares.value[0])
     whiskers = [tuple(line.get_xdata()) for line in sure.lines]
     np.testing.assert_allclose(whiskers, np.stack([shares.low[0], shares.high[0]], axis=1))
-    assert plain.lines == [] or len(plain.lines) == 0
+    assert len(plain.lines) == 0
     with pytest.raises(InputError, match="another run"):
         make_model(4).plot("shares", tables)
 
@@ -106,8 +109,10 @@ def test_hostile_words_stay_text_and_formulas_are_not_set() -> None:
 
 
 def test_a_figure_is_on_white_whatever_style_is_set_and_belongs_to_nobody(model: TopicModel) -> None:
+    before = dict.__getitem__(matplotlib.rcParams, "backend")
     with matplotlib.style.context("dark_background"):
         figure = model.plot("shares")
+    assert dict.__getitem__(matplotlib.rcParams, "backend") is before
     assert figure.get_facecolor() == (1, 1, 1, 1)
     assert figure.axes[0].get_facecolor() == (1, 1, 1, 1)
     assert matplotlib.pyplot.get_fignums() == []
