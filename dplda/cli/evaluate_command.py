@@ -24,7 +24,6 @@ from dplda.cli.options import (
     reading_options,
     refuse_question_options,
 )
-from dplda.cli.topics_command import topic_titles
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
@@ -127,7 +126,7 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
     say(f"Coherence: NPMI {npmi}, C_v {c_v}, on average over the listed topics.")
     say(f"Perplexity: {_with_interval(record['perplexity'], 0)}, of half of a document's words given the other half.")
     say(f"Topics predict a word {_percent(record['gain'])} better than word frequencies alone.")
-    titles = topic_titles(model, _WORDS)
+    titles = model.titles(_WORDS)
     ranked = sorted(record["topics"], key=lambda each: -each["value"])
     rows = [(each["topic"], titles[each["topic"]], _with_interval(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")

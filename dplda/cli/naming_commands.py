@@ -13,7 +13,7 @@ import numpy as np
 
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, model_folder, open_model, server_options
-from dplda.cli.topics_command import show_topics, table_shares, topic_titles, topics_json
+from dplda.cli.topics_command import show_topics, table_shares, topics_json
 from dplda.model import TopicModel, topic_model
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
         print_json({"run": model.facts.run, "cuts": cuts})
         return
-    rows, titles = [], topic_titles(model, _GROUP_WORDS)
+    rows, titles = [], model.titles(_GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
         facts = _group(model, group)
         title = f"{facts['name']}: {' '.join(facts['words'])}" if "name" in facts else " ".join(facts["words"])
@@ -218,7 +218,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
             }
         )
         return
-    names = [[f"{t} {title}" for t, title in enumerate(topic_titles(model, _TITLE_WORDS))] for model in models]
+    names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
     rows = [
         (
             names[0][p.first],

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dplda.budget import PlannedEvent, RunRecord
 
 
-_NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
 _OWNER_ONLY = 0o600
 
 
@@ -165,7 +164,7 @@ def transform(
     Its language and tokenizer are used unless options say otherwise. Words that the model does not know are left out,
     and their number is shown.
     """
-    from dplda.runs.corpus import counts_for
+    from dplda.runs.proportions import infer
 
     if out is not None:
         if out.suffix not in (".csv", ".npz"):
@@ -174,10 +173,9 @@ def transform(
     model = open_model(run, ledger_path)
     source = read_like([corpus], options, model.facts.reading)
     with following(quiet=as_json or quiet) as progress:
-        store = source.open(progress)
-        counts, ids, unknown, total = counts_for(model.vocabulary, store)
-        proportions = model.transform(counts)
+        found = infer(model, source, progress)
     private_notes(source.notes)
+    ids, proportions, unknown, total = found.ids, found.values, found.unknown_tokens, found.tokens
     if out is not None:
         content = io.BytesIO(_csv(ids, proportions).encode())
         if out.suffix == ".npz":
@@ -185,13 +183,13 @@ def transform(
             np.savez(content, ids=np.array(ids, np.str_), proportions=proportions, not_private=np.array(True))
         write_file(out, content.getvalue(), _OWNER_ONLY)
     if as_json:
-        record = {"run": model.facts.run, "private": False, "warning": _NOT_PRIVATE}
+        record = {"run": model.facts.run, "private": found.private, "warning": found.warning}
         rows = zip(ids, proportions.tolist(), strict=True)
         listed = [{"id": name, "proportions": row} for name, row in rows] if out is None else None
         result = {"out": str(out)} if out is not None else {"documents": listed}
         print_json({**record, "unknown_tokens": unknown, "tokens": total, **result})
         return
-    say(_NOT_PRIVATE, error=True, style="bold red")
+    say(found.warning, error=True, style="bold red")
     share = unknown / total if total else 0.0
     say(f"{unknown} of {total} words ({share:.1%}) are unknown to the model and were left out.", error=True)
     if out is None:

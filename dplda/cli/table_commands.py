@@ -25,7 +25,6 @@ from dplda.cli.options import (
     read_like,
     reading_options,
 )
-from dplda.cli.topics_command import topic_titles
 from dplda.model.exporters import csv_text
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.word_files import read_mapping
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from dplda.text.sampling import Sample
 
 _LARGEST = 3  # topics that are shown of each group
-_NAME_WORDS = 3  # that stand for a topic without a name
 _SHOWN_CHANGES = 12
 _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
@@ -210,9 +208,11 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
-    names = _topic_names(model, tables[0].n_topics)
+    known = model is not None and len(model.topics) == tables[0].n_topics
+    titles = model.titles() if model is not None and known else [""] * tables[0].n_topics
+    names = [f"{topic} {title}".strip() for topic, title in enumerate(titles)]
     if out is not None:
-        _write(tables, out, names)
+        _write(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
     if as_json:
         print_json(tables.to_json())
         return
@@ -229,13 +229,6 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
         say(f"Wrote {out}.")
     else:
         say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
-
-
-def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
-    """Return a name for each topic: its own, or its first words, after its number."""
-    if model is None or len(model.topics) != n_topics:
-        return [str(topic) for topic in range(n_topics)]
-    return [f"{topic} {title}" for topic, title in enumerate(topic_titles(model, _NAME_WORDS))]
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
@@ -300,8 +293,8 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
 
 
-def _write(tables: Tables, out: Path, names: Sequence[str]) -> None:
-    """Write all tables below one another, with the names of topics, or their JSON."""
+def _write(tables: Tables, out: Path) -> None:
+    """Write all tables below one another, or their JSON."""
     import io
     import json
 
@@ -318,8 +311,6 @@ def _write(tables: Tables, out: Path, names: Sequence[str]) -> None:
     groups = list(dict.fromkeys(name for one in tables for name in one.by))
     rest = [name for name in whole.column_names[1:] if name not in groups]
     whole = whole.select(["table", *groups, *rest])
-    topic = [names[number] for number in whole.column("topic").to_pylist()]
-    whole = whole.add_column(whole.column_names.index("topic") + 1, "topic_name", pa.array(topic))
     if out.suffix == ".csv":
         write_file(
             out, csv_text(whole.column_names, zip(*(column.to_pylist() for column in whole.columns), strict=True))

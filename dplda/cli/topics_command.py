@@ -242,14 +242,6 @@ def _share(topic: dict[str, Any]) -> str:
     return f"{value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-def topic_titles(model: TopicModel, n: int) -> list[str]:
-    """Return what stands for each topic in a line: its name, or its `n` most relevant words."""
-    named = model.topic_names
-    return [
-        named.get(topic) or " ".join(word for word, _ in ranked) for topic, ranked in enumerate(model.relevant_words(n))
-    ]
-
-
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dplda.base.distributions import check_simplex, check_words, frozen
 from dplda.base.errors import InputError
 from dplda.base.lazy import load_name
+from dplda.base.progress import Progress
 from dplda.budget.events import PrivacyStatement
 from dplda.model.prior_topics import CountSums, ReleasedCounts
 from dplda.model.run_facts import RunFacts
@@ -154,19 +155,77 @@ class TopicModel:
             [(self.vocabulary[w], float(row[w])) for w in order if score[w] > -np.inf] for row, score, order in rows
         ]
 
-    def transform(self, counts: Any) -> NDArray[np.float64]:
-        """Infer topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.
+    def titles(self, n: int = 3) -> list[str]:
+        """Return what stands for each topic where there is little room: its name, or its `n` most relevant words."""
+        words = [", ".join(word for word, _ in ranked) for ranked in self.relevant_words(n)]
+        return [self.topic_names.get(topic) or listed for topic, listed in enumerate(words)]
 
-        `counts` is ``(n_documents, n_words)``, dense or scipy sparse, in the order of `vocabulary`. The
-        result is the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
-        section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
-        a wrong shape, and for negative or non-finite counts.
+    def to_frame(self, n_words: int = 10) -> Any:
+        """Return a pandas data frame with a row for each topic, those called noise among them.
+
+        Its index is the number of the topic. Its columns are ``name`` (as in `titles`), ``words`` (the `n_words` most
+        relevant ones), ``share`` and, where they are known, ``verdict``, ``real`` (as in `probabilities`) and
+        ``sentence``. Raises `InputError` without pandas.
         """
+        import pyarrow as pa  # it makes frames, so that pandas is needed by those who ask for one
+
+        numbers = range(len(self.topics))
+        columns: dict[str, Any] = {
+            "topic": list(numbers),
+            "name": self.titles(),
+            "words": [", ".join(word for word, _ in words) for words in self.relevant_words(n_words)],
+            "share": self.prevalence.tolist(),
+        }
+        if self.verdicts:
+            columns["verdict"] = list(self.verdicts)
+        if self.probabilities:
+            columns["real"] = list(self.probabilities)
+        if sentences := self.topic_sentences:
+            columns["sentence"] = [sentences.get(topic, "") for topic in numbers]
+        try:
+            return pa.table(columns).to_pandas().set_index("topic")
+        except ImportError:
+            raise InputError("to_frame needs pandas: pip install pandas. top_words gives lists.") from None
+
+    def plot(self, what: str = "words", tables: Any = None) -> Any:
+        """Draw one of the report's pictures of the listed topics, as a matplotlib figure that notebooks show.
+
+        `what` is ``"words"`` (the words of each topic), ``"shares"`` (how common the topics are), ``"attack"`` (what
+        the best attack can find), ``"budget"`` (what each stage of the run spent) or ``"signal"`` (noise against
+        signal). With `tables`, the result of `tabulate`, shares are those of the tabulated documents and have
+        intervals; tables have a `plot` of their own. ``model.plot().savefig("words.pdf")`` writes a file. Raises
+        `InputError` for another name, and for a picture whose numbers the run did not release.
+        """
+        # The report imports models, and not the other way round: it is imported when it is called.
+        return load_name("dplda.report.figures", "draw_model")(self, what, tables)
+
+    def _repr_html_(self) -> str:
+        """Show the promise and a card for each topic, in a notebook."""
+        page: str = load_name("dplda.report.notebook", "html")(self)
+        return page
+
+    def transform(self, documents: Any, *, progress: Progress | None = None) -> Any:
+        """Infer the topic proportions of single documents. The result is exact: NOT PRIVATE, for the documents' owner.
+
+        `documents` is one of
+
+        - a `Corpus`, or texts (an iterable of strings or of records, as in `Corpus.from_texts`), which are read as the
+          documents of this model were. The result is `dplda.runs.proportions.Proportions`, which says that it is not
+          private. Words that the model does not know are left out.
+        - counts, ``(n_documents, n_words)``, dense or scipy sparse, in the order of `vocabulary`. The result is an
+          array, ``(n_documents, n_topics)``.
+
+        Proportions are the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
+        section 5.2). A document without a word of the model gets the prior mean. Raises `InputError` for a wrong shape,
+        for negative or non-finite counts, and for what `Corpus.from_texts` refuses.
+        """
+        if not _are_counts(documents):
+            return load_name("dplda.runs.proportions", "transform")(self, documents, progress)
         from scipy import sparse  # imported here, as numba is, so that the command line starts fast
 
         from dplda.model.inference import posterior_mean
 
-        matrix = counts if sparse.issparse(counts) else np.asarray(counts)
+        matrix = documents if sparse.issparse(documents) else _numbers(documents)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
             raise InputError(
                 f"counts must have shape (n_documents, {len(self.vocabulary)}), got {matrix.shape}. "
@@ -186,6 +245,26 @@ class TopicModel:
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""
         save(self, directory)
+
+
+def _are_counts(documents: Any) -> bool:
+    """Whether `documents` is a matrix of numbers, rather than a corpus or texts."""
+    n_axes = getattr(documents, "ndim", None)
+    if n_axes is not None:  # an array, a sparse matrix, or a table or column of pandas
+        return n_axes != 1 or getattr(getattr(documents, "dtype", None), "kind", "") in "biufc"
+    rows = isinstance(documents, list | tuple)
+    return rows and not any(item is None or isinstance(item, str | Mapping) for item in documents)
+
+
+def _numbers(counts: Any) -> NDArray[np.float64]:
+    """Return `counts` as an array. Raises `InputError`, which quotes nothing, for what holds no numbers."""
+    try:
+        return np.asarray(counts, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "counts must be numbers, with a row for each document. Give the texts of a table as a corpus: "
+            "transform(dplda.read_corpus(table, text_field=...))."
+        ) from None
 
 
 def save(model: TopicModel, directory: str | Path) -> None:

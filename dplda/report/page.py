@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dplda.base.errors import InputError
@@ -42,7 +42,7 @@ _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
-_LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
+LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 
 
@@ -88,22 +88,15 @@ def _render(
 ) -> str:
     """Return the page as text; parameters and errors are as in `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
-    environment = Environment(
-        loader=PackageLoader("dplda.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2").render(
+    return template("page.html.j2").render(
         title=_title(models, comparison, wording.title),
         hidden=len({word.casefold() for word in wording.hidden}),
-        stamps=_stamps(models, names, comparison),
+        stamps=warnings_of(models, names, comparison),
         runs=[
             _run_section(model, shown_words, known.get(model.facts.dataset or ""), name, f"run-{i + 1}", tables)
             for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
-        groups=_promises(models, known),
+        groups=promises(models, known),
         summary={
             "text": summary.text(models),
             "topics": [summary.topics(model) for model in models],
@@ -119,7 +112,19 @@ def _render(
     )
 
 
-def _verdict(privacy: PrivacyStatement) -> str:
+def template(name: str) -> Template:
+    """Return the template `name` of this package; what it is filled with is escaped."""
+    environment = Environment(
+        loader=PackageLoader("dplda.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def warning_label(privacy: PrivacyStatement) -> str:
     """Return the warning label of a run without a proven guarantee; empty for a sound run."""
     if privacy.sound:
         return ""
@@ -144,10 +149,10 @@ def _run_section(
         "dataset": shown(model.facts.dataset or ""),
         "prefix": prefix,
         "privacy": privacy,
-        "verdict": _verdict(privacy),
+        "verdict": warning_label(privacy),
         "epsilon": at_least(privacy.epsilon) if privacy.sound else "unbounded",
         "unit": unit,
-        "language": language if _LANGUAGE.fullmatch(language) else "",
+        "language": language if LANGUAGE.fullmatch(language) else "",
         "together": together,
         "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
@@ -169,7 +174,7 @@ def _run_section(
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
         "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix),
-        "topics": _cards(model, topics, shares),
+        "topics": cards(model, topics, shares),
         "edges": _edges(model.facts),
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
@@ -196,7 +201,7 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
                 number(privacy.delta),
                 shown(privacy.unit),
                 shown(privacy.adjacency),
-                "yes" if privacy.sound else _verdict(privacy),
+                "yes" if privacy.sound else warning_label(privacy),
                 str(len(model.topics)),
                 number(facts.supported_topics),
             )
@@ -204,7 +209,7 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
     return Table(columns, rows)
 
 
-def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
+def promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
     """Return the template's variables for what is promised of the sound runs on each dataset."""
     groups: dict[tuple[str, str, str], list[PrivacyStatement]] = {}
     for model in models:
@@ -251,7 +256,7 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
     }
 
 
-def _cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray] | None) -> list[dict[str, Any]]:
+def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray] | None) -> list[dict[str, Any]]:
     """List the words of each topic, with bars for their probability in it and in the whole text.
 
     Each card has a scale of its own: one topic with a very frequent word would make all other bars tiny.
@@ -327,7 +332,7 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:
     """Return the title, `given` or made of the datasets' names, behind a warning label if one is due."""
-    verdicts = {_verdict(model.privacy) for model in models} - {""}
+    verdicts = {warning_label(model.privacy) for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
     if comparison and comparison.simulated:
@@ -342,12 +347,14 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: s
     return shown(f"{stamp}topics of {', '.join(datasets)}")
 
 
-def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None) -> list[tuple[str, str]]:
+def warnings_of(
+    models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None
+) -> list[tuple[str, str]]:
     """Return the warnings at the top of the page: a label, and its reason with the runs to which it applies."""
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):
-        stamp, reason = _verdict(model.privacy), model.privacy.reason
+        stamp, reason = warning_label(model.privacy), model.privacy.reason
         if stamp and not (simulated and stamp == _NOT_PRIVATE):
             plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
             about.setdefault((stamp, shown(plain or "no proof of its privacy is known")), []).append(name)

@@ -23,6 +23,7 @@ from dplda.base.characters import replace_unsafe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 _LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
@@ -38,7 +39,7 @@ _PROPERTIES = {  # of page.css
     LINE: "var(--line)",
     **{colour: f"var(--colour-{number})" for number, colour in enumerate(COLOURS)},
 }
-_STYLE = {
+STYLE = {  # of matplotlib
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.size": 12.5,
@@ -101,14 +102,19 @@ class Bars:
 
     kind = "bars"
 
-    def place(self, value: float) -> str:
-        """Return `value` as a share of the scale, for CSS."""
+    @property
+    def end(self) -> float:
+        """The value at the end of the scale."""
         ends = (
             [self.longest]
             if self.longest is not None
             else [max(math.fsum(bar.parts), *(bar.interval or (0.0,)), bar.mark or 0.0) for bar in self.rows]
         )
-        return f"{100 * value / (max(ends, default=0) or 1):.2f}%"
+        return max(ends, default=0) or 1
+
+    def place(self, value: float) -> str:
+        """Return `value` as a share of the scale, for CSS."""
+        return f"{100 * value / self.end:.2f}%"
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ class Tree:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep matplotlib from telling that it lists the machine's fonts, and where it keeps the list."""
     logger = logging.getLogger("matplotlib")
     before = logger.level
@@ -206,29 +212,33 @@ class Chart:
         """
         return self._rendered(name, _WIDE, self.height, transparent=False)
 
-    @_quiet()
+    @quiet()
     def _rendered(self, name: str, width: int, height: int, *, transparent: bool) -> str:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
-        columns = 1 if self.panels == 1 or width == _NARROW else 2
-        rows = -(-self.panels // columns)
         written = StringIO()
-        with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # glyphs that matplotlib's font lacks; the browser has others
             figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
             FigureCanvasSVG(figure)
-            axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
-            for empty in axes[self.panels :]:
-                empty.set_axis_off()
-            self.draw(axes[: self.panels])
-            handles, names = axes[0].get_legend_handles_labels()
-            if len(names) > 1:
-                most = 1 if width == _NARROW else 3
-                figure.legend(handles, names, loc="outside upper left", ncols=min(most, len(names)))
+            self.draw_on(figure, narrow=width == _NARROW)
             figure.savefig(written, format="svg", transparent=transparent, metadata={"Date": None})
         return written.getvalue()
+
+    def draw_on(self, figure: Figure, *, narrow: bool = False) -> None:
+        """Draw the chart and its legend on an empty `figure`."""
+        columns = 1 if self.panels == 1 or narrow else 2
+        rows = -(-self.panels // columns)
+        axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+        for empty in axes[self.panels :]:
+            empty.set_axis_off()
+        self.draw(axes[: self.panels])
+        handles, names = axes[0].get_legend_handles_labels()
+        if len(names) > 1:
+            place = "outside upper left" if figure.get_suptitle() == "" else "outside lower left"  # of the title
+            figure.legend(handles, names, loc=place, ncols=min(1 if narrow else 3, len(names)))
 
 
 def _inline(svg: str, width: int) -> str:

@@ -34,18 +34,26 @@ def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence
     for run, tables in enumerate(all_tables):
         for place, table in enumerate(tables):
             name = f"{prefix}-table-{run}-{place}"
-            time = table.period_axis
-            lines = [len(names) for axis, names in enumerate(table.groups) if axis != time]
-            whole = len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES)
-            parts = [table] if whole else [table.over(axis) for axis in range(len(table.by))]
+            parts = [table] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             drawn += [_picture(part, tables, topics, listed, f"{name}-{number}") for number, part in enumerate(parts)]
     return drawn
+
+
+def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat:
+    """Draw `table`, over time if it has periods; `names` has the topics to show."""
+    return _over_time(table, names) if table.period_axis is not None else _heat(table, names)
+
+
+def is_drawn_whole(table: ReleasedTable) -> bool:
+    """Whether one picture can show `table`: it is by one attribute, or by a period and one with few groups."""
+    time = table.period_axis
+    lines = [len(names) for axis, names in enumerate(table.groups) if axis != time]
+    return len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES)
 
 
 def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time = table.period_axis is not None
-    drawn = _over_time(table, names) if over_time else _heat(table, names)
     what = "How topics change" if over_time else "How topics differ"
     unit = tables.privacy.unit
     promise = (
@@ -66,7 +74,7 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         title=f"{what} by {shown(table.name)}",
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {shown(table.name)}.",
         note=f"{note} {_certain(table, names)}",
-        drawing=drawn,
+        drawing=drawing(table, names),
         table=_numbers(table, names),
         definition=f"Of one {unit}, this table and others of its run together reveal at most what {promise} allows, "
         "besides what the topics reveal. Intervals cover the noise, and not the error of a sample.",

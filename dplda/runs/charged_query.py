@@ -106,7 +106,7 @@ def ask(run: Run[_Answer], options: QueryOptions) -> _Answer:
     )
 
 
-def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
+def warn_of_other_words(model: TopicModel, corpus: Corpus, stacklevel: int = 5) -> None:
     """Warn if the settings that tokenise `corpus` are not those of the documents of `model`.
 
     The settings are language, lemmas, tokenizer and ngrams.
@@ -118,5 +118,5 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "
                 f"them alike, or words that differ are not found.",
                 DpldaWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )

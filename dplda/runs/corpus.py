@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.errors import InputError
-from dplda.base.progress import NoProgress, Progress
+from dplda.base.progress import NoProgress, Progress, following
 from dplda.learning.synthetic import synthetic
 from dplda.private.store.count_store import CountStore, is_partial, is_store
 from dplda.private.store.preparation import (
@@ -36,7 +36,7 @@ from dplda.text.files import STANDARD_INPUT, Named, find_paths, spool_standard_i
 from dplda.text.formats import default_name, open_source
 from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
 from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextSource
-from dplda.text.tables import table_source, texts_source
+from dplda.text.tables import is_column, is_table, table_source, texts_source
 from dplda.text.word_files import read_word_list
 from dplda.text.wordlists import names
 
@@ -210,7 +210,8 @@ class Corpus:
         line may be private. `key` is as in `open`. Raises `InputError` if the store cannot be written.
         """
         place = Path(destination).expanduser()
-        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
+        with following(progress) as shown:
+            self._preparation.write(place, shown, restart=restart, notice=notice, key=key)
         self._store = CountStore.open(place)
         return self._store
 
@@ -278,17 +279,39 @@ class Corpus:
         return lines
 
 
-def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
+def read_corpus(
+    path: Named | Any, *, name: str | None = None, cache: str | Path | None = None, **reading: Unpack[Reading]
+) -> Corpus:
     """Return a `Corpus` for the file or folder at `path`. Its documents are read later, on first use.
 
     `path` may also be a pattern (``"tickets-*.csv"``), a list of files of one kind, or ``"-"`` for standard input,
-    which is kept in a private file in the cache as long as the corpus is used. Checks the public facts of the corpus
-    now: path, format, columns and language.
+    which is kept in a private file in the cache as long as the corpus is used, or a table in memory, such as a
+    DataFrame (see `Corpus.from_table`). Checks the public facts of the corpus now: path, format, columns and language.
 
-    `reading` are the options of `dplda.text.reading_options.Reading`; `cache` is the folder of prepared stores.
-    Raises `InputError`, and `TypeError` for an unknown option.
+    `reading` are the options of `dplda.text.reading_options.Reading`; `cache` is the folder of prepared stores. `name`
+    is the default name of the dataset; without it, that of the file or folder. Raises `InputError`, and `TypeError` for
+    an unknown option.
     """
     _check_options("read_corpus", reading, Reading)
+    if is_column(path):
+        raise InputError("read_corpus takes files or a table, and this is one column. Use Corpus.from_texts.")
+    if is_table(path):
+        return Corpus.from_table(path, name=name, cache=cache, **_without_options_of_files(reading))
+    corpus = _read_files(path, cache, reading)
+    corpus.name = name or corpus.name
+    return corpus
+
+
+def _without_options_of_files(reading: Reading) -> Any:
+    """Return the options of `reading` that a table has. Raises `InputError` if one of a file is among them."""
+    given = {name: value for name, value in reading.items() if value is not None}
+    if of_files := sorted(given.keys() - Fields.__annotations__.keys()):
+        raise InputError(f"{of_files[0]} is an option of files, and this corpus is a table in memory: leave it out.")
+    return given
+
+
+def _read_files(path: Named, cache: str | Path | None, reading: Reading) -> Corpus:
+    """Return a corpus for what `path` names; arguments and errors are those of `read_corpus`."""
     format = reading.get("format")
     if path == STANDARD_INPUT:
         return _read_standard_input(cache, reading)
@@ -360,7 +383,7 @@ def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
         raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
     file = spool_standard_input(cache_root(cache))
     try:
-        corpus = read_corpus(file, cache=file.parent, **reading)
+        corpus = _read_files(file, file.parent, reading)
     except BaseException:
         shutil.rmtree(file.parent, ignore_errors=True)
         raise

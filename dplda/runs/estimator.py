@@ -1,10 +1,14 @@
-"""The scikit-learn estimator `PrivateLDA`."""
+"""The scikit-learn estimator `PrivateLDA`.
+
+It takes what `dplda.fit` takes: all its options, and a corpus or texts as well as a matrix of counts.
+"""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +16,7 @@ from scipy import sparse
 
 from dplda.base.errors import DpldaWarning, InputError
 from dplda.runs.corpus import Corpus
-from dplda.runs.fit_options import OF_MATRIX, OPTIONS
+from dplda.runs.fit_options import OF_TEXTS, OPTIONS
 from dplda.runs.fitting import fit
 
 try:
@@ -22,29 +26,34 @@ except ImportError:
     raise InputError("PrivateLDA needs scikit-learn: pip install 'dplda[sklearn]'.") from None
 
 
-_OPTIONS = [name for name in OF_MATRIX if name != "n_topics"]
+_OPTIONS = [name for name in OPTIONS if name != "n_topics"]
 
 
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Differentially private latent Dirichlet allocation on a document-term matrix.
+    """Differentially private latent Dirichlet allocation on a document-term matrix, a `Corpus` or texts.
 
-    The columns of X must be public. This class does not protect a vocabulary taken from private documents, such as the
-    vocabulary of a CountVectorizer that was fitted on them; `dplda.fit` can choose a vocabulary privately.
+    If X is a `Corpus` or an iterable of texts, words are chosen privately, as in `dplda.fit`. The columns of a matrix
+    X must be public: a vocabulary taken from private documents, such as that of a CountVectorizer that was fitted on
+    them, is not protected.
     `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
     `vocabulary`; without it, each charged fit warns.
 
-    Each row is a document and a unit. A row with an entry that is not a nonnegative whole number contributes nothing. A
-    matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is charged. Every fit is
-    charged to `dataset` in the ledger.
+    Each row of a matrix is a document and a unit. A row with an entry that is not a nonnegative whole number
+    contributes nothing. A matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is
+    charged. Every fit is charged to `dataset` in the ledger.
 
     There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
     documents whose budget is bounded; `ledger=False` uses no ledger.
 
-    The parameters are as in `dplda.fit`, without those of words, progress and clusters; `n_components` is its
-    `n_topics`. After fitting, `components_` (n_components, n_features) holds the topics, one probability distribution
-    over words per row, with 0 for words too rare to be learned; `prevalence_` (n_components,) the share of each topic;
-    `privacy_` the `PrivacyStatement`; and `model_` the `TopicModel`.
+    The parameters are as in `dplda.fit`; `n_components` is its `n_topics`, and those that choose words (`vocabulary`,
+    `words`, `max_vocabulary`, `max_document_frequency`) are for texts. After fitting, `components_` (n_components,
+    n_features) holds the topics, one probability distribution over words per row, with 0 for words too rare to be
+    learned; its columns are those of the matrix or, after texts, `model_.vocabulary`. `prevalence_` (n_components,)
+    holds the share of each topic, `privacy_` the `PrivacyStatement`, and `model_` the `TopicModel`.
+
+    There is no `score`, because the score of documents would be exact and could be spent without end: `score` raises
+    `InputError` before a search fits anything.
     """
 
     def __init__(
@@ -77,7 +86,16 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
+        """Learn topics of X; y is ignored.
+
+        X are counts (n_documents, n_words), dense or sparse, or a `Corpus`, or texts (`Corpus.from_texts`).
+        """
+        if _is_text(X):
+            corpus = X if isinstance(X, Corpus) else Corpus.from_texts(X)
+            return self._learn(corpus)
+        for name in OF_TEXTS:
+            if getattr(self, name) != OPTIONS[name].default:
+                raise InputError(f"{name} chooses words of texts, and X is a matrix: its columns are the words.")
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
         charged = self.ledger is not False
@@ -94,28 +112,45 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
                 "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
             )
-        self.model_ = fit(
-            Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged),
-            n_topics=self.n_components,
-            **{name: getattr(self, name) for name in _OPTIONS},
-        )
-        self._learned = [words.index(word) for word in self.model_.vocabulary]
-        self.components_ = np.zeros((len(self.model_.topics), len(words)))
+        return self._learn(Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged), words)
+
+    def _learn(self, corpus: Corpus, words: Sequence[str] | None = None) -> Self:
+        """Learn topics of `corpus`; `words` are the columns of a matrix."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        self.model_ = fit(corpus, n_topics=self.n_components, **options)
+        columns = self.model_.vocabulary if words is None else words
+        place = {word: column for column, word in enumerate(columns)}
+        self._learned = [place[word] for word in self.model_.vocabulary]
+        self.components_ = np.zeros((len(self.model_.topics), len(columns)))
         self.components_[:, self._learned] = self.model_.topics
         self.prevalence_ = np.array(self.model_.prevalence)
         self.privacy_ = self.model_.privacy
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Infer topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
+        """Infer topic proportions (n_documents, n_components) of X, of the kinds that `fit` takes. NOT private.
+
+        Without a matrix, the result has a row for each document of a `Corpus`, or for each text.
+        """
         check_is_fitted(self)
+        if _is_text(X) or not hasattr(self, "n_features_in_"):  # without it, topics were learned from texts
+            return np.asarray(self.model_.transform(X))
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
         # As in fit, a row with an entry that is not a count contributes nothing: it gets the prior mean.
         rows = sparse.csr_matrix(X, dtype=np.float64)
         bad = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~(np.isfinite(rows.data) & (rows.data >= 0))]
         kept = np.repeat(~np.isin(np.arange(rows.shape[0]), bad), np.diff(rows.indptr))
         counted = sparse.csr_matrix((np.where(kept, rows.data, 0.0), rows.indices, rows.indptr), rows.shape)
-        return self.model_.transform(counted[:, self._learned])
+        return np.asarray(self.model_.transform(counted[:, self._learned]))
+
+    @property
+    def score(self) -> NoReturn:
+        """Refused: reading it raises `InputError`, so that a search that needs it ends before it fits anything."""
+        raise InputError(
+            "PrivateLDA has no score: that of private documents would be exact, NOT PRIVATE, and each fit of a search "
+            "would be charged. Measure a fitted model with dplda.evaluate(model_, corpus, epsilon=...), which is "
+            "private and charged, or search on public text with a scoring= of your own, ledger=False and simulate_seed."
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -127,3 +162,12 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+def _is_text(X: Any) -> bool:
+    """Whether X is a corpus or texts, rather than a matrix."""
+    if isinstance(X, Corpus | Iterator):
+        return True
+    if getattr(X, "ndim", 1) == 1 and hasattr(X, "dtype"):  # an array or a column
+        return X.dtype.kind not in "biufc" and any(isinstance(item, str) for item in X)
+    return isinstance(X, list | tuple) and any(isinstance(item, str | Mapping) for item in X)

@@ -59,8 +59,8 @@ class Option:
     """The type of the value on the command line; None: that of the default, or text."""
     choices: tuple[str, ...] = ()
     """All allowed values, if they are few."""
-    of_matrix: bool = True
-    """Whether it makes sense for a matrix of counts with public columns, so that `PrivateLDA` has it."""
+    of_texts: bool = False
+    """Whether it chooses words, so that it makes no sense for a matrix of counts with public columns."""
     range: Range | None = None
     """The allowed numbers, which `RANGES` holds and `FitSettings` checks."""
 
@@ -113,7 +113,7 @@ class FitOptions:
         TOPICS,
         python="A public word list. None: that of the corpus; if it has none, words are chosen privately (`words`).",
         metavar="FILE|LANGUAGE:COUNT",
-        of_matrix=False,
+        of_texts=True,
     )
     ledger: Ledger | Literal[False] | None = _option(
         None, python="The ledger that is charged. None: the default one; False: none, for simulations only."
@@ -125,11 +125,8 @@ class FitOptions:
         python="Where sums over the documents are computed: on this machine (``local``) or on a Dask cluster "
         "(``dask``), whose workers must be able to read the corpus' folder.",
         choices=ENGINES,
-        of_matrix=False,
     )
-    scheduler: str | None = _option(
-        None, "Address of the Dask cluster for --engine dask.", PLACE, metavar="ADDRESS", of_matrix=False
-    )
+    scheduler: str | None = _option(None, "Address of the Dask cluster for --engine dask.", PLACE, metavar="ADDRESS")
     device: str = _option(
         DEFAULTS.execution.device,
         "Device for the passes over CORPUS; auto uses a GPU if there is one.",
@@ -155,20 +152,20 @@ class FitOptions:
         "a list of it; private takes those that are frequent enough.",
         TOPICS,
         choices=WORDS,
-        of_matrix=False,
+        of_texts=True,
     )
     max_vocabulary: int = _option(
         DEFAULTS.vocabulary.max_vocabulary,
         "Maximum number of words in the vocabulary.",
         TOPICS,
-        of_matrix=False,
+        of_texts=True,
     )
     max_document_frequency: float | None = _option(
         DEFAULTS.vocabulary.max_document_frequency,
         "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
         TOPICS,
         kind=float,
-        of_matrix=False,
+        of_texts=True,
     )
     alpha0: float = _option(
         DEFAULTS.model.alpha0,
@@ -221,11 +218,12 @@ class FitOptions:
         python="The folder of models. Without it and `out`, the model of a batch is saved in a folder ``models`` "
         "beside the ledger, and any other model is not saved.",
     )
-    progress: Progress | None = _option(None, python="Is told of stages as they begin and go on.", of_matrix=False)
+    progress: Progress | None = _option(
+        None, python="Is told of stages as they begin and go on. None: a bar in a notebook, which goes at the end."
+    )
     seconds: dict[str, float] | None = _option(
         None,
         python="Receives the time of each stage; times are private and must stay on this machine.",
-        of_matrix=False,
     )
 
     def settings(self, **known: Any) -> FitSettings:
@@ -249,7 +247,7 @@ OPTIONS: dict[str, Option] = {
     for each in fields(FitOptions)
 }
 COMMAND = tuple(name for name, option in OPTIONS.items() if option.group)  # those of `dplda fit`
-OF_MATRIX = tuple(name for name, option in OPTIONS.items() if option.of_matrix)  # those of `PrivateLDA`
+OF_TEXTS = tuple(name for name, option in OPTIONS.items() if option.of_texts)  # those that a matrix cannot have
 _SETTINGS = tuple(  # those that are settings of the same name
     each.name
     for group in (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)

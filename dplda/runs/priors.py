@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.base.progress import Progress
+from dplda.base.progress import Progress, following
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.model import topic_model
 from dplda.model.prior_topics import PriorTopics
@@ -43,7 +43,8 @@ def public_prior(
     `cache`, so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of
     the corpus.
     """
-    store = corpus.open(progress, key=_KEY)
+    with following(progress) as shown:
+        store = corpus.open(shown, key=_KEY)
     n_documents = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
     n_topics = min(MOST_TOPICS, n_documents // DOCUMENTS_PER_TOPIC)
     if n_topics < 2:

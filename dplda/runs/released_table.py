@@ -30,6 +30,7 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from dplda.base.errors import InputError
+from dplda.base.lazy import load_name
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
 from dplda.private.attributes import PERIODS
@@ -85,11 +86,13 @@ class ReleasedTable:
 
     p (1 - p) / N is the upper bound of the variance of a share p among N units.
     """
+    titles: tuple[str, ...] = ()
+    """What stands for each topic (`TopicModel.titles`); empty if the topics are not known."""
 
     def __post_init__(self) -> None:
         rows = len(self.rows)
         fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
-        fits = fits and len(set(self.rows)) == rows
+        fits = fits and len(set(self.rows)) == rows and len(self.titles) in (0, self.totals.shape[1])
         if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
             raise InputError("this is no table of dplda.")
 
@@ -251,18 +254,24 @@ class ReleasedTable:
         totals = self.totals.reshape(*shape, -1).sum(axis=others)
         counts = self.counts.reshape(shape).sum(axis=others)
         std = self.std * np.sqrt(len(self.rows) / shape[axis])
-        return ReleasedTable(
-            (self.by[axis],), (self.groups[axis],), (self.private[axis],), totals, counts, float(std), self.sampling
+        return replace(
+            self,
+            by=(self.by[axis],),
+            groups=(self.groups[axis],),
+            private=(self.private[axis],),
+            totals=totals,
+            counts=counts,
+            std=float(std),
         )
 
     def whole(self) -> ReleasedTable:
         """Return the table of all units in one row, without groups."""
         std = self.std * np.sqrt(len(self.rows))
         totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)
-        return ReleasedTable((), (), (), totals, counts, float(std), self.sampling)
+        return replace(self, by=(), groups=(), private=(), totals=totals, counts=counts, std=float(std))
 
     def to_arrow(self, level: float = _LEVEL) -> Any:
-        """Return an Arrow table with a row for each group and topic."""
+        """Return an Arrow table with a row for each group and topic, which has its number and title."""
         units, shares, k = self.units(level), self.shares(level), self.n_topics
         columns: dict[str, Any] = {
             name: pa.array([row[axis] for row in self.rows for _ in range(k)]) for axis, name in enumerate(self.by)
@@ -270,6 +279,8 @@ class ReleasedTable:
         for name, of_row in (("units", units.value), ("units_low", units.low), ("units_high", units.high)):
             columns[name] = pa.array(np.repeat(of_row, k))
         columns["topic"] = pa.array(np.tile(np.arange(k), len(self.rows)))
+        if self.titles:
+            columns["topic_name"] = pa.array(list(self.titles) * len(self.rows))
         for name, of_cell in (("share", shares.value), ("share_low", shares.low), ("share_high", shares.high)):
             columns[name] = pa.array(of_cell.ravel(), from_pandas=True)
         columns["too_small_to_tell"] = pa.array(np.repeat(~self.tells, k))
@@ -281,6 +292,14 @@ class ReleasedTable:
             return self.to_arrow(level).to_pandas()
         except ImportError:
             raise InputError("to_frame needs pandas: pip install pandas. to_arrow gives an Arrow table.") from None
+
+    def plot(self) -> Any:
+        """Draw the table as the report does: topics over time, or a heat map of groups; a bar each without groups.
+
+        The result is a matplotlib figure, which notebooks show. Raises `InputError` for a table by several attributes,
+        other than a period and a few groups: sum it to one of them with `over`.
+        """
+        return load_name("dplda.report.figures", "draw_table")(self)
 
     def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
         """Return the estimates as plain JSON; a share that cannot be told is null."""
@@ -376,6 +395,16 @@ class Tables(Sequence[ReleasedTable]):
         if len(self.tables) != 1:
             raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].to_frame().")
         return self.tables[0].to_frame()
+
+    def plot(self) -> Any:
+        """Draw the only table (`ReleasedTable.plot`). Raises `InputError` if there are several: index one of them."""
+        if len(self.tables) != 1:
+            raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].plot().")
+        return self.tables[0].plot()
+
+    def titled(self, titles: Sequence[str]) -> Tables:
+        """Return the tables with the `titles` of their topics, (k,)."""
+        return replace(self, tables=tuple(replace(table, titles=tuple(titles)) for table in self.tables))
 
     def to_json(self) -> dict[str, Any]:
         """Return all estimates and the guarantee, as plain JSON."""

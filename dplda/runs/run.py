@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
 from dplda.base.errors import DpldaError, InputError, UnsupportedByData
-from dplda.base.progress import NoProgress, Progress
+from dplda.base.progress import Progress, following
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
@@ -127,17 +127,18 @@ class Run(Generic[Result]):
         the disk no space, `BudgetRefused` if the ledger does not allow the run, and `UnsupportedByData`, with what was
         spent, if the released numbers do not support the result.
         """
-        watch = _Stopwatch(progress or NoProgress(), {} if seconds is None else seconds)
         seed = self.privacy.simulate_seed
         noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
         made_by = installed_software("none" if self.exact else noise.source)
         with (
+            following(progress) as shown,
             _space_for_model(folder, self.most_bytes),
             running_engine(self.execution, passes=self.passes) as engine,
             self._reserved(ledger, made_by) as recorder,
             compiling(tuple(self.statistics), here=is_local(engine)) as wait_for_kernels,
         ):
             # Reserved. Read:
+            watch = _Stopwatch(shown, {} if seconds is None else seconds)
             watch.start("read")
             by_id = None if self.corpus.id_field is None else ById(self.dataset, recorder.of_this_batch)
             store = self.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)

@@ -139,6 +139,7 @@ def plan_tables(
                     counts=release.total[:, -1] / COUNT_SHARE,
                     std=release.std,
                     sampling=sampling,
+                    titles=tuple(model.titles()),
                 )
             )
         return Tables(tables=tuple(released), **about)

@@ -237,7 +237,7 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
     kind = type(texts).__name__
     if isinstance(texts, (str, bytes)):
         raise InputError("texts must be an iterable of documents, and this is one string. Put it into a list.")
-    if hasattr(texts, "columns") or hasattr(texts, "read_next_batch") or getattr(texts, "features", None) is not None:
+    if is_table(texts):
         raise InputError(f"texts must be an iterable of documents, and {kind} is a table: use Corpus.from_table.")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
         raise InputError(f"texts must be an iterable of strings or of records, got {kind}.")
@@ -267,6 +267,20 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
         return rows_after(skip, chain(first, items), row)
 
     return text_source([], options, [rows], len(texts) if isinstance(texts, Sized) else None)
+
+
+def is_table(thing: Any) -> bool:
+    """Whether `thing` has columns or batches of rows, as tables of pandas, polars, Arrow and others do."""
+    if isinstance(thing, (str, Path)):
+        return False
+    return any(getattr(thing, name, None) is not None for name in ("columns", "read_next_batch", "features"))
+
+
+def is_column(thing: Any) -> bool:
+    """Whether `thing` is one column of pandas, polars or Arrow."""
+    return isinstance(thing, (pa.Array, pa.ChunkedArray)) or (
+        hasattr(thing, _STREAM) and hasattr(thing, "dtype") and not is_table(thing)
+    )
 
 
 def table_source(table: Any, options: ReadOptions) -> TextSource:

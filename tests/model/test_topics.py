@@ -102,3 +102,23 @@ def test_a_topic_without_prevalence_is_still_a_model_and_can_transform(model: To
     proportions = flat.transform(np.vstack([np.zeros(12), np.ones(12)]))
     np.testing.assert_allclose(proportions[0], [0.6, 0.4, 0.0], atol=1e-8)
     assert np.isfinite(proportions).all()
+
+
+def test_a_frame_has_a_row_for_each_topic_with_its_name(model: TopicModel) -> None:
+    frame = model.to_frame()
+    assert list(frame.columns) == ["name", "words", "share"]
+    assert frame["share"].tolist() == model.prevalence.tolist()
+    named = with_facts(
+        model,
+        verdicts=("clear", "weak", "noise"),
+        topic_probabilities=(0.9, 0.5, 0.1),
+        topic_names=("Billing", "", ""),
+        topic_sentences=("About bills.", "", ""),
+    )
+    frame = named.to_frame(n_words=2)
+    assert frame.index.tolist() == [0, 1, 2]
+    assert frame["name"].tolist() == named.titles() == ["Billing", *model.titles()[1:]]
+    assert frame.loc[0, "words"] == ", ".join(word for word, _ in model.relevant_words(2)[0])
+    assert frame["verdict"].tolist() == ["clear", "weak", "noise"]
+    assert frame["real"].tolist() == [0.9, 0.5, 0.1]
+    assert frame["sentence"].tolist() == ["About bills.", "", ""]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -26,7 +27,15 @@ def planted():
     return synthetic(n_documents=3000, n_words=60, n_topics=3, mean_length=60, seed=5)
 
 
-@parametrize_with_checks([PrivateLDA(n_components=2, simulate_seed=0, ledger=False)])
+SCORES = "the check asks for a score, which is refused before anything is fitted"
+
+
+@parametrize_with_checks(
+    [PrivateLDA(n_components=2, simulate_seed=0, ledger=False)],
+    expected_failed_checks=lambda _: dict.fromkeys(
+        ("check_fit_score_takes_y", "check_n_features_in_after_fitting", "check_pipeline_consistency"), SCORES
+    ),
+)
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
 def test_check_estimator(estimator, check):
     check(estimator)
@@ -184,6 +193,43 @@ def test_the_options_of_a_fit_reach_it(planted, tmp_path):
         PrivateLDA(placement="config2", split={"e1": 1.0}, **options).fit(counts)
     with pytest.raises(InputError, match="calibration published"):
         PrivateLDA(calibration="published", **options).fit(counts)
-    for name in ("vocabulary", "max_vocabulary", "engine", "progress"):
-        with pytest.raises(TypeError, match=name):
-            PrivateLDA(**{name: None})
+    seconds = {}
+    PrivateLDA(seconds=seconds, **options).fit(counts)
+    assert "read" in seconds
+    for name, value in (("vocabulary", ["a", "b"]), ("max_vocabulary", 10), ("words", "private")):
+        with pytest.raises(InputError, match=f"{name} chooses words of texts"):
+            PrivateLDA(**{name: value}, **options).fit(counts)
+
+
+def test_texts_and_corpora_are_learned_from_like_by_fit():
+    words = ["stars", "planets", "hockey", "goal", "team"]
+    options = {"simulate_seed": 0, "ledger": False, "epsilon": 50.0, "vocabulary": words}
+    found = PrivateLDA(2, **options).fit(TEXTS)
+    same = dplda.fit(Corpus.from_texts(TEXTS), n_topics=2, **options)
+    assert np.array_equal(found.model_.topics, same.topics)
+    assert np.array_equal(found.components_, same.topics)
+    assert np.array_equal(PrivateLDA(2, **options).fit(Corpus.from_texts(TEXTS)).components_, same.topics)
+    proportions = found.transform([*TEXTS[:3], "", None])
+    assert proportions.shape == (5, 2)
+    assert isinstance(proportions, np.ndarray)
+    np.testing.assert_allclose(proportions[3:], np.tile(same.alpha / same.alpha.sum(), (2, 1)))
+    counts = CountVectorizer(vocabulary=same.vocabulary).transform(TEXTS[:3])
+    np.testing.assert_allclose(found.transform(counts), proportions[:3])
+
+
+def test_a_search_that_needs_a_score_is_refused_with_the_reason_before_it_spends_anything(planted, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True)
+    for ask in (
+        lambda: estimator.score(planted[0]),
+        lambda: GridSearchCV(estimator, {"n_components": [2, 3]}).fit(planted[0]),
+        lambda: cross_val_score(estimator, planted[0]),
+    ):
+        with pytest.raises(InputError, match=r"no score: .*NOT PRIVATE.*dplda\.evaluate"):
+            ask()
+    with pytest.raises(AttributeError) as refused:  # scikit-learn's own sentence, with ours as its cause
+        make_pipeline(estimator).score(planted[0])
+    assert "dplda.evaluate" in str(refused.value.__cause__)
+    with pytest.raises(TypeError, match="score"):
+        GridSearchCV(make_pipeline(estimator), {"privatelda__n_components": [2]}).fit(planted[0])
+    assert list(ledger.runs()) == []

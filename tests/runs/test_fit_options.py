@@ -17,7 +17,7 @@ from dplda.cli.fit_command import fit as command
 from dplda.learning.settings import DEFAULTS, FitSettings, ModelSettings, VocabularySettings
 from dplda.model.run_facts import RunFacts
 from dplda.runs import fitting
-from dplda.runs.fit_options import COMMAND, OF_MATRIX, OPTIONS, FitOptions
+from dplda.runs.fit_options import COMMAND, OPTIONS, FitOptions
 
 DEFAULT_OF = {name: option.default for name, option in OPTIONS.items()}
 SETTINGS = {
@@ -41,10 +41,10 @@ def test_fit_takes_the_declared_options_and_documents_each() -> None:
         dplda.fit(None, colour="red")  # type: ignore[call-arg]
 
 
-def test_the_estimator_has_the_declared_options_that_fit_a_matrix() -> None:
+def test_the_estimator_has_the_declared_options() -> None:
     estimator = dplda.PrivateLDA()
-    assert set(estimator.get_params()) == {*OF_MATRIX, "n_components", "public_vocabulary"} - {"n_topics"}
-    assert all(getattr(estimator, name) == DEFAULT_OF[name] for name in OF_MATRIX if name != "n_topics")
+    assert set(estimator.get_params()) == {*OPTIONS, "n_components", "public_vocabulary"} - {"n_topics"}
+    assert all(getattr(estimator, name) == DEFAULT_OF[name] for name in OPTIONS if name != "n_topics")
     assert estimator.n_components is None
 
 

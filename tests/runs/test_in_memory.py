@@ -376,3 +376,26 @@ def test_a_dictionary_that_does_not_fit_the_corpus_of_gensim_is_refused() -> Non
     assert counts_of(Corpus.from_gensim([[(0, 1)]], dictionary))
     with pytest.raises(InputError, match="compactify"):
         Corpus.from_gensim([[(5, 1)]], {0: "a", 5: "b"})
+
+
+def test_read_corpus_takes_tables_as_from_table_does(tmp_path):
+    frame = pd.DataFrame({"body": ["apple pear plum", "apple fig"], "who": ["x", "y"]})
+    for table in (frame, pa.table(frame), pl.DataFrame(frame.to_dict("list"))):
+        corpus = dplda.read_corpus(table, name="fruit", text_field="body", unit_field="who")
+        assert (corpus.name, corpus.unit) == ("fruit", "who")
+        assert corpus.open().n_documents == 2
+    assert dplda.read_corpus(frame, text_field="body").name is None
+    (tmp_path / "notes.csv").write_text("text\napple pear\n")
+    assert dplda.read_corpus(tmp_path / "notes.csv").name == "notes"
+    assert dplda.read_corpus(tmp_path / "notes.csv", name="fruit").name == "fruit"
+
+
+def test_read_corpus_refuses_columns_and_options_of_files_and_quotes_nothing():
+    frame = pd.DataFrame({"text": ["secret pear"]})
+    with pytest.raises(InputError, match=r"one column. Use Corpus\.from_texts") as refused:
+        dplda.read_corpus(frame["text"])
+    assert "secret" not in str(refused.value)
+    with pytest.raises(InputError, match="pattern is an option of files"):
+        dplda.read_corpus(frame, pattern="*.csv")
+    with pytest.raises(TypeError, match="'colour'"):
+        dplda.read_corpus(frame, colour="red")  # type: ignore[call-arg]

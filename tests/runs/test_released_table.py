@@ -148,6 +148,10 @@ def test_frames_have_a_row_for_each_group_and_topic_and_tables_survive_json():
     frame = table.to_frame()
     assert list(frame["product"]) == ["g0"] * k + ["other"] * k
     assert frame["share"].between(0, 1).all()
+    assert "topic_name" not in frame
+    named = replace(table, titles=("Billing", "b, c", "d")).to_frame()
+    assert named["topic_name"].tolist() == ["Billing", "b, c", "d"] * 2
+    assert list(named.columns).index("topic_name") == list(named.columns).index("topic") + 1
     again = ReleasedTable.of_released(table.released())
     assert again.to_json() == table.to_json()
     with pytest.raises(InputError, match="no table"):

@@ -1,0 +1,188 @@
+"""The report's pictures as matplotlib figures, for notebooks, slides and papers. They show released numbers only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from dplda.base.errors import InputError
+from dplda.model import TopicModel
+from dplda.report import run_pictures, table_pictures
+from dplda.report.page import warning_label
+from dplda.report.pictures import BLUE, COLOURS, INK, STYLE, Bar, Bars, Chart, Heat, percent, quiet, shortened, shown
+from dplda.report.pictures import with_interval as told
+from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
+
+_WIDTH = 10.0  # of a figure, in inches
+_ROW, _MARGIN = 0.34, 1.1  # height of a bar, and of what is around the bars
+_PANEL_ROW, _PANEL_COLUMNS, _PANEL_MARGIN = 0.23, 3, 0.45  # of the words of a topic
+_NAME = 34  # maximum characters of a topic's name beside or above a drawing
+_SHADES = LinearSegmentedColormap.from_list("dplda", ["#f5f5f3", BLUE])
+_PICTURES = {"shares": "prevalence", "attack": "attack", "budget": "budget", "signal": "signal"}
+
+
+class Drawing(Figure):
+    """A figure that notebooks show as SVG, whose text the browser sets, so that it can be in any script.
+
+    It does not belong to pyplot, so that a notebook shows it once, and nothing has to be closed.
+    """
+
+    @quiet()
+    def _repr_svg_(self) -> str:
+        written = StringIO()
+        with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # glyphs that matplotlib's font lacks
+            self.savefig(written, format="svg")
+        return written.getvalue()
+
+
+def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | None) -> Drawing:
+    """Draw the picture `what` of `model`; see `TopicModel.plot`."""
+    if what != "words" and what not in _PICTURES:
+        raise InputError(f"plot draws {', '.join(('words', *_PICTURES))}, got {what!r}.")
+    if tables is not None and what != "shares":
+        raise InputError("tables are for plot('shares'). To draw a table itself: tables[0].plot().")
+    (topics,) = shown_topics([model], Wording())
+    label = f"{stamp}: " if (stamp := warning_label(model.privacy)) else ""
+    if what == "words":
+        return _drawing(f"{label}Words of the topics", *_words(model, topics))
+    shares = None
+    if tables is not None:
+        listed = [tables] if isinstance(tables, ReleasedTable) else list(tables)
+        if any(table.n_topics != len(model.topics) for table in listed):
+            raise InputError("these tables are about the topics of another run.")
+        shares = least_noisy_shares(listed)
+    for picture in run_pictures.pictures(model, topics, "run", shares):
+        if picture.name == f"run-{_PICTURES[what]}" and isinstance(picture.drawing, Bars | Chart):
+            return _drawing(label + picture.title, *_drawn(picture.drawing))
+    raise InputError(f"this run did not release the numbers of plot({what!r}).")
+
+
+def draw_table(table: ReleasedTable) -> Drawing:
+    """Draw `table`; see `ReleasedTable.plot`."""
+    titles = table.titles or [""] * table.n_topics
+    names = {topic: f"{topic} {title}".strip() for topic, title in enumerate(titles)}
+    if not table.by:
+        value, low, high = (ends[0] for ends in (table.shares().value, table.shares().low, table.shares().high))
+        rows = [
+            Bar(shown(name), (float(value[topic]),), told(*map(float, (value[topic], low[topic], high[topic]))),
+                (float(low[topic]), float(high[topic])))
+            for topic, name in names.items()
+        ]  # fmt: skip
+        return _drawing("How common the topics are", *_bars(Bars(rows)))
+    if not table_pictures.is_drawn_whole(table):
+        raise InputError(
+            f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "
+            f"table.over({len(table.by) - 1}).plot() draws it by {shown(table.by[-1])}."
+        )
+    what = "How topics differ" if table.period_axis is None else "How topics change"
+    unit = "" if table.period_axis is None else ", in percent"
+    return _drawing(f"{what} by {shown(table.name)}{unit}", *_drawn(table_pictures.drawing(table, names)))
+
+
+@quiet()
+def _drawing(title: str, height: float, draw: Callable[[Figure], None]) -> Drawing:
+    """Return a figure with a `title`, on white, `height` inches high, on which `draw` draws."""
+    white = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
+    with matplotlib.rc_context({**STYLE, **white}):
+        figure = Drawing(figsize=(_WIDTH, height), dpi=100, layout="constrained")
+        figure.suptitle(title, x=0.01, ha="left")
+        draw(figure)
+    return figure
+
+
+def _drawn(drawing: Bars | Heat | Chart) -> tuple[float, Callable[[Figure], None]]:
+    """Return the height of a figure of `drawing` in inches, and what draws it."""
+    if isinstance(drawing, Chart):
+        return drawing.height / 72, drawing.draw_on
+    return _bars(drawing) if isinstance(drawing, Bars) else _heat(drawing)
+
+
+def _bars(drawing: Bars) -> tuple[float, Callable[[Figure], None]]:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        places = np.arange(len(drawing.rows))
+        start = np.zeros(len(places))
+        for part in range(max((len(bar.parts) for bar in drawing.rows), default=0)):
+            lengths = np.array([bar.parts[part] if part < len(bar.parts) else 0.0 for bar in drawing.rows])
+            label = drawing.legend[part] if drawing.legend else None
+            axes.barh(places, lengths, 0.6, left=start, color=COLOURS[part % len(COLOURS)], label=label)
+            start += lengths
+        for place, bar in zip(places, drawing.rows, strict=True):
+            if bar.interval is not None:
+                axes.plot(bar.interval, (place, place), color=INK, linewidth=1.6, solid_capstyle="butt")
+            if bar.mark is not None:
+                axes.plot((bar.mark, bar.mark), (place - 0.4, place + 0.4), color=INK, linewidth=1.6)
+            end = max(start[place], *(bar.interval or (0.0,)), bar.mark or 0.0)
+            axes.annotate(bar.value, (end, place), (6, 0), textcoords="offset points", va="center")
+        _name_rows(axes, [shortened(bar.label, _NAME) for bar in drawing.rows])
+        axes.set(xlim=(0, 1.3 * drawing.end), xticks=[])  # with room for the values
+        if drawing.legend:
+            figure.legend(loc="outside lower left", ncols=3)
+
+    return _MARGIN + _ROW * len(drawing.rows), draw
+
+
+def _heat(drawing: Heat) -> tuple[float, Callable[[Figure], None]]:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        strengths = [[np.nan if cell.strength is None else cell.strength for cell in row] for row in drawing.cells]
+        axes.pcolormesh(np.array(strengths, float), cmap=_SHADES, vmin=0, vmax=1, edgecolor="white", linewidth=2)
+        for y, row in enumerate(drawing.cells):
+            for x, cell in enumerate(row):
+                if drawing.printed or cell.strength is None:
+                    light = cell.strength is not None and cell.strength > 0.6
+                    colour = "white" if light else INK
+                    axes.text(x + 0.5, y + 0.5, cell.text, ha="center", va="center", color=colour, fontsize="small")
+        axes.set_xticks(np.arange(len(drawing.columns)) + 0.5, drawing.columns)
+        if drawing.turned:
+            axes.tick_params(axis="x", labelrotation=90)
+        _name_rows(axes, [shortened(name, _NAME) for name in drawing.rows], middle=0.5)
+
+    return _MARGIN + 0.6 + _ROW * len(drawing.rows), draw
+
+
+def _words(model: TopicModel, topics: ShownTopics) -> tuple[float, Callable[[Figure], None]]:
+    """Draw the words of each listed topic as bars on a scale of its own; a mark is a word's share of the whole text."""
+    listed = model.listed_topics
+    overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
+    longest = max(len(topics.words[topic]) for topic in listed)
+    columns = min(_PANEL_COLUMNS, len(listed))
+    rows = -(-len(listed) // columns)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+        for empty in panels[len(listed) :]:
+            empty.set_axis_off()
+        for axes, topic in zip(panels, listed, strict=False):
+            words, places = topics.words[topic], np.arange(len(topics.words[topic]))
+            values = np.array([probability for _, probability in words])
+            axes.barh(places, values, 0.7, color=COLOURS[0])
+            marks = np.minimum([overall[word] for word, _ in words], values.max())
+            axes.plot(marks, places, "|", color=INK, markersize=9, markeredgewidth=1.6)
+            name = shown(topics.names.get(topic, ""))
+            verdict = f", {model.verdicts[topic]}" if model.verdicts else ""
+            facts = f"{percent(float(model.prevalence[topic]))}{verdict}"
+            axes.set_title(f"{shortened(f'{topic} {name}'.strip())} ({facts})", fontsize="medium", loc="left")
+            _name_rows(axes, [shortened(word) for word, _ in words], size="small")
+            axes.set(xticks=[], ylim=(longest - 0.5, -0.5))
+
+    return 0.6 + rows * (_PANEL_MARGIN + _PANEL_ROW * longest), draw
+
+
+def _name_rows(axes: Axes, names: Sequence[str], *, middle: float = 0.0, size: Any = "medium") -> None:
+    """Name the rows of `axes`, the first at the top, without lines."""
+    axes.set_yticks(np.arange(len(names)) + middle, names, fontsize=size)
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,123 @@
+"""The report's pictures as figures of matplotlib."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from handmade import make_model, with_facts
+from report_data import HOSTILE, run_model
+
+from dplda.base.errors import InputError
+from dplda.model.topic_model import TopicModel
+from dplda.runs.released_table import ReleasedTable, Tables
+
+MONTHS = ("2024-01", "2024-02", "2024-03", "other")
+
+
+def table(by: tuple[str, ...], groups: tuple[tuple[str, ...], ...], titles: tuple[str, ...] = ()) -> ReleasedTable:
+    rows = math.prod(map(len, groups))
+    totals = 1000 * np.random.default_rng(0).dirichlet((1.0, 2.0, 3.0), rows)
+    return ReleasedTable(by, groups, (False,) * len(by), totals, totals.sum(axis=1), 3.0, titles=titles)
+
+
+def texts(figure: Any) -> list[str]:
+    """All text of a figure, as a notebook shows it."""
+    root = ElementTree.fromstring(figure._repr_svg_())
+    return ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
+
+
+def test_words_are_small_multiples_of_the_listed_topics() -> None:
+    model = with_facts(run_model(), verdicts=("clear", "weak", "noise"), topic_names=("Billing", "", ""))
+    found = texts(model.plot())
+    assert "Words of the topics" in found
+    assert any(text.startswith("0 Billing (") and text.endswith("%, clear)") for text in found)
+    assert {word for topic in (0, 1) for word, _ in model.relevant_words(10)[topic]} <= set(found)
+    assert not any(text.startswith("2 (") for text in found)
+    axes = model.plot().axes[0]
+    lengths = [bar.get_width() for bar in axes.patches]
+    assert lengths == [probability for _, probability in model.relevant_words(10)[0]]
+    overall = dict(zip(model.vocabulary, model.prevalence @ model.topics, strict=True))
+    marks = [overall[word] for word, _ in model.relevant_words(10)[0]]
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), np.minimum(marks, max(lengths)))
+
+
+def test_shares_have_intervals_with_tables() -> None:
+    model, tables = run_model(), Tables("t", "toy-aaaaaa", (table((), ()),), run_model().privacy)
+    shares = tables[0].shares()
+    (plain,), (sure,) = model.plot("shares").axes, model.plot("shares", tables).axes
+    assert [bar.get_width() for bar in plain.patches] == model.prevalence.tolist()
+    np.testing.assert_allclose([bar.get_width() for bar in sure.patches], shares.value[0])
+    whiskers = [tuple(line.get_xdata()) for line in sure.lines]
+    np.testing.assert_allclose(whiskers, np.stack([shares.low[0], shares.high[0]], axis=1))
+    assert len(plain.lines) == 0
+    with pytest.raises(InputError, match="another run"):
+        make_model(4).plot("shares", tables)
+
+
+@pytest.mark.parametrize("what", ["attack", "budget", "signal"])
+def test_the_pictures_of_a_report_are_drawn(what: str) -> None:
+    assert len(texts(run_model().plot(what))) > 3
+
+
+def test_a_picture_that_does_not_exist_is_refused_in_one_line(model: TopicModel) -> None:
+    with pytest.raises(InputError, match="words, shares, attack, budget, signal, got 'pie'"):
+        model.plot("pie")
+    with pytest.raises(InputError, match="did not release the numbers"):
+        model.plot("signal")
+    with pytest.raises(InputError, match="tables are for"):
+        model.plot("words", table((), ()))
+
+
+def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
+    titles = ("Billing", "bed, ward", "x")
+    heat = table(("product",), (("Home", "Travel+", "other"),), titles)
+    assert {"How topics differ by product", "0 Billing", "Home", "Travel+"} <= set(texts(heat.plot()))
+    assert any(text.endswith("%") for text in texts(heat.plot()))
+    over_time = table(("month(date)",), (MONTHS,), titles).plot()
+    assert len([axes for axes in over_time.axes if axes.axison]) == 3, "a panel for each topic"
+    assert {"How topics change by month(date), in percent", "1 bed, ward", "2024-01"} <= set(texts(over_time))
+    assert {"How common the topics are", "2 x"} <= set(texts(table((), (), titles).plot()))
+    both = table(("product", "age"), (("a", "other"), ("b", "c", "other")))
+    with pytest.raises(InputError, match=r"table\.over\(1\)\.plot\(\) draws it by age"):
+        both.plot()
+    assert "How topics differ by age" in texts(both.over(1).plot())
+    few = Tables("t", "r", (heat, both), run_model().privacy)
+    with pytest.raises(InputError, match=r"tables\[0\]\.plot\(\)"):
+        few.plot()
+
+
+def test_figures_of_runs_without_a_guarantee_say_so() -> None:
+    model = run_model(sound=False, reason="NOT PRIVATE: simulated noise")
+    for what in ("words", "shares"):
+        assert any(text.startswith("NOT PRIVATE: ") for text in texts(model.plot(what)))
+
+
+def test_hostile_words_stay_text_and_formulas_are_not_set() -> None:
+    model = with_facts(run_model(words=[*HOSTILE[:11], "$\\frac"]), topic_names=tuple(HOSTILE[:3]))
+    drawn = " ".join(texts(model.plot())) + " ".join(texts(model.plot("shares")))
+    assert "{{ 7 * 7 }}" in drawn
+    assert "<b>bold</b>" in drawn
+    root = ElementTree.fromstring(model.plot()._repr_svg_())
+    assert not [element for element in root.iter() if element.tag.rpartition("}")[2] in ("script", "a", "image")]
+
+
+def test_a_figure_is_on_white_whatever_style_is_set_and_belongs_to_nobody(model: TopicModel) -> None:
+    before = dict.__getitem__(matplotlib.rcParams, "backend")
+    with matplotlib.style.context("dark_background"):
+        figure = model.plot("shares")
+    assert dict.__getitem__(matplotlib.rcParams, "backend") is before
+    assert figure.get_facecolor() == (1, 1, 1, 1)
+    assert figure.axes[0].get_facecolor() == (1, 1, 1, 1)
+    assert matplotlib.pyplot.get_fignums() == []
+
+
+def test_a_model_is_loaded_without_drawing_tools() -> None:
+    code = "import sys, dplda.model; sys.exit('matplotlib' in sys.modules or 'dplda.report' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
