@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.check_command import first_records, look, show_dry_run
+from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -22,6 +22,7 @@ from dplda.cli.options import (
     question_options,
     question_settings,
     quiet_option,
+    first_records,
     read_like,
     reading_options,
 )
