@@ -18,7 +18,7 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 READ_WITH = (  # from bytes to words: files, tokens, dictionaries
-    *("pyarrow", "spacy", "spacy-lookups-data", "wordfreq"),
+    *("pyarrow", "spacy", "spacy-lookups-data", "wordfreq", "python-calamine"),
     *("pypdf", "defusedxml", "striprtf"),
     *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
 )

@@ -26,6 +26,7 @@ from dplda.cli.options import (
     READING_NAMES,
     corpus_argument,
     find_ledger,
+    first_records,
     json_option,
     open_ledger,
     read,
@@ -227,15 +228,6 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     return report
 
 
-def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
-    """Return the first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
-    from dplda.text.sampling import read_sample
-
-    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line")
-    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
-    return read_sample(paths, options, chosen.get("format"))
-
-
 def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
     sample = report.sample
     assert sample is not None
@@ -264,9 +256,9 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
 def _text_columns(report: Report) -> tuple[str, ...]:
     """Return the column that seems to hold the text and, before a fit, a column of titles, in the order of the file."""
     columns = report.columns
-    longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
+    longest = max(columns, key=lambda column: column.words_per_row, default=None)
     usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
-    main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
+    main = next(usual, longest if longest and longest.words_per_row >= 2 else None)
     if main is None:
         return ()
 
@@ -276,7 +268,7 @@ def _text_columns(report: Report) -> tuple[str, ...]:
         return named and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
 
     title = next(filter(is_title, columns), None)
-    chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
+    chosen = (main,) if title is None or not report.for_fit or main.words_per_row < 2 else (main, title)
     return tuple(column.name for column in columns if column in chosen)
 
 

@@ -67,7 +67,7 @@ _SHOWN_WORDS = 10  # of the frequent words that were left out
 def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
-    CORPUS is a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind or a pattern
+    CORPUS is a .jsonl, .json, .csv, .tsv, .parquet, .xlsx or .ods file, several such files of one kind or a pattern
     ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store from
     `dplda corpus import`, or - for standard input.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +16,9 @@ from dplda.base.errors import InputError
 from dplda.cli.console import say
 from dplda.model import TopicModel
 from dplda.runs.fit_options import EXPERT, OPTIONS, OUTPUT, PLACE, PRIVACY, TOPICS
+from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
+from dplda.text.records import NoTextColumn, ReadOptions
 from dplda.text.word_files import read_word_list
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.model.prior_topics import PriorTopics
     from dplda.runs.corpus import Corpus
+    from dplda.text.sampling import Sample
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -236,6 +240,7 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "default": None,
         "help": "CSV or TSV: treat each line as a record, even within quotation marks.",
     },
+    "sheet": {"metavar": "NAME", "help": "The sheet of a workbook (.xlsx, .ods), if it has several."},
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
     "pattern": {
         "metavar": "GLOB",
@@ -260,7 +265,37 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     named = path if isinstance(path, str) or len(path) > 1 else path[0]
-    return read_corpus(named, **(defaults or {}) | chosen)
+    try:
+        return read_corpus(named, **(defaults or {}) | chosen)
+    except NoTextColumn as error:
+        raise _with_proposal(error, named, chosen) from None
+
+
+def _with_proposal(error: NoTextColumn, named: str | Sequence[str], chosen: dict[str, Any]) -> InputError:
+    """Return `error`, and which option to add if exactly one column seems to hold the text."""
+    from dplda.text.sampling import only_long_text
+
+    if named == STANDARD_INPUT:  # which was read
+        return error
+    try:
+        column = only_long_text(first_records(find_paths(named), chosen))
+    except InputError:
+        return error
+    if column not in error.columns:
+        return error
+    option = shlex.join(["--text-field", column])
+    return InputError(
+        f"{error} In the first records, only {column!r} holds long text (exact, not private): try {option}."
+    )
+
+
+def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
+    """Return the first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
+    from dplda.text.sampling import read_sample
+
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "sheet")
+    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
+    return read_sample(paths, options, chosen.get("format"))
 
 
 def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str, Any]) -> Corpus:

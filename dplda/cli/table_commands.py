@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.check_command import first_records, look, show_dry_run
+from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
+    first_records,
     json_option,
     ledger_option,
     open_ledger,

@@ -319,10 +319,11 @@ def _read_files(path: Named, cache: str | Path | None, reading: Reading) -> Corp
     place = places[0]
     if format is None and len(places) == 1 and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
-        if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "group_fields", "pattern")):
+        chosen = ("text_field", "id_field", "unit_field", "group_fields", "sheet", "pattern")
+        if any(reading.get(name) for name in chosen):
             raise InputError(
                 f"{place} is a prepared store, whose columns and files were chosen when it was "
-                "imported. Leave out the options for columns and patterns, or import the corpus again "
+                "imported. Leave out the options for columns, sheets and patterns, or import the corpus again "
                 "with them."
             )
         _refuse_text_options(reading, f"{place} is a prepared store: import the corpus again with it")

@@ -14,6 +14,7 @@ too long, its limit on the size of a field is one for the whole process, and a C
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maxim
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
 _DOUBLED = 1000  # maximum doubled quotation marks in one pattern match; `walk` parses fields with more
 _OTHERS = (b";", b"\t", b"|")  # delimiters of CSV files that have no commas
+_FOR_EXCEL = re.compile(rb'"?sep=.?"?\r?\n', re.IGNORECASE)  # a first line that names the delimiter
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
 _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
@@ -80,19 +82,18 @@ def _guess_delimiter(files: Sequence[Path]) -> bytes:
     """Return the delimiter of the first header. Raises `InputError` if several characters could be it."""
     path, start = next(((file, start) for file in files if (start := _start(file)).strip(b"\r\n")), (files[0], b""))
 
-    def has_columns(delimiter: bytes) -> bool:
+    def n_columns(delimiter: bytes) -> int:
         with suppress(_Malformed):
-            walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, 2)
-            return not isinstance(walked, bytes) and len(walked[0]) > 1
-        return False
+            walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, _MOST_COLUMNS)
+            return 1 if isinstance(walked, bytes) else len(walked[0])
+        return 1
 
-    if has_columns(b","):
-        return b","
-    found = [other for other in _OTHERS if has_columns(other)]
-    if len(found) > 1:
+    by_commas = n_columns(b",")
+    found = [other for other in _OTHERS if n_columns(other) > by_commas]
+    if len(found) > 1 or (found and by_commas > 1):
         raise InputError(
-            f"The first line of {path} has no comma, but more than one of semicolon, tab and vertical bar. Give "
-            "--format tsv if tabs separate its fields; otherwise rename the columns."
+            f"The first line of {path} has more than one of comma, semicolon, tab and vertical bar. Give --format tsv "
+            "if tabs separate its fields; otherwise leave the others out of the names of columns."
         )
     return found[0] if found else b","
 
@@ -122,11 +123,21 @@ def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
 
 
 def _start(path: Path) -> bytes:
-    """Return the beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
+    """Return the beginning of a file, from its first line that is not empty; a small file whole, with a line end.
+
+    Raises `InputError` for what only Excel reads.
+    """
     with open_bytes(path) as stream:
         start = stream.read(_HEADER_BYTES)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path} is encoded as UTF-16. Save it as UTF-8 (in Excel: CSV UTF-8), or as .xlsx.")
     whole = len(start) < _HEADER_BYTES
-    return start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
+    start = start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
+    if _FOR_EXCEL.match(start):
+        raise InputError(
+            f"{path} begins with a line for Excel (sep=). Delete it, so that the names of columns are first."
+        )
+    return start
 
 
 def _begins_with_crlf_line(start: bytes) -> bool:

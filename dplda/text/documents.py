@@ -17,7 +17,6 @@ import codecs
 import json
 import os
 import re
-import resource
 import select
 import signal
 import struct
@@ -42,6 +41,7 @@ from unicodedata import normalize
 from xml.sax.handler import ContentHandler
 
 from dplda.text.compression import MAX_BYTES
+from dplda.text.confinement import confine, start
 from dplda.text.files import decode, read_whole
 from dplda.text.records import MAX_CHARACTERS, Defect
 
@@ -53,13 +53,6 @@ _MAX_SERVERS = 4
 _MAX_FILES = 1024  # numbers of files that a server may have open; it has about ten
 _HEADER = struct.Struct("<Q")
 _TEXT, _DEFECT = b"t", b"d"
-_FORBIDDEN = (  # beginnings of audit events
-    *("os.", "signal.", "fcntl.", "pty.", "mmap.", "socket.", "subprocess.", "shutil.", "ctypes.", "sqlite3."),
-    *("urllib.", "ftplib.", "smtplib.", "http."),
-)
-_ALLOWED = ("os.listdir", "os.scandir")
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_START = "import sys; sys.path[:] = {path!r}; from dplda.text.documents import serve; serve()"
 _INLINE = (  # elements of HTML that do not end a word
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
     *("dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "q", "s", "samp"),
@@ -160,7 +153,7 @@ class _Server:
     def _ask(self, file: Path, encoding: str | None) -> str | Defect:
         if self._stopped:
             raise EOFError
-        self._process = self._process or _start()
+        self._process = self._process or start(__name__)
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
@@ -192,18 +185,6 @@ def _exactly(stream: IO[bytes], n_bytes: int) -> bytes:
     if len(content) < n_bytes:
         raise EOFError
     return content
-
-
-def _start() -> subprocess.Popen[bytes]:
-    """Start a server. Its messages, and those of libraries, may quote documents and are discarded."""
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", _START.format(path=[place for place in sys.path if place])],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
 
 
 def serve() -> None:
@@ -269,16 +250,7 @@ def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
         os.dup2(1, 0)  # which leads nowhere
         os.dup2(pipe, 3)
         os.closerange(4, _MAX_FILES)  # the server's
-        limits = {
-            resource.RLIMIT_CPU: _CPU_SECONDS,
-            resource.RLIMIT_AS: _MEMORY,
-            resource.RLIMIT_FSIZE: 0,
-            resource.RLIMIT_CORE: 0,
-        }
-        for limit, value in limits.items():
-            with suppress(ValueError, OSError):  # a lower limit is in force, or the system has none
-                resource.setrlimit(limit, (value, value))
-        sys.addaudithook(_refuse)
+        confine(_MEMORY, _CPU_SECONDS)
 
         raw = read_whole(file)
         try:
@@ -294,13 +266,6 @@ def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
         os._exit(0)
     finally:
         os._exit(1)
-
-
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise for what no extraction of text needs: connections, other programs, and changes of files."""
-    writes = event == "open" and bool(arguments[2] & _WRITING)
-    if writes or (event.startswith(_FORBIDDEN) and event not in _ALLOWED):
-        raise PermissionError(event)
 
 
 def document_text(file: Path, raw: bytes, encoding: str | None) -> str | Defect:

@@ -31,6 +31,7 @@ from dplda.text.folder import (
 )
 from dplda.text.json_lines import json_source, lines_source
 from dplda.text.records import ReadOptions, Source, TextSource
+from dplda.text.spreadsheets import spreadsheet_source
 from dplda.text.tables import parquet_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
@@ -39,6 +40,7 @@ _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # m
     "csv": partial(delimited_source, tabs=False),
     "tsv": partial(delimited_source, tabs=True),
     "parquet": parquet_source,
+    "spreadsheet": spreadsheet_source,
     "lines": lines_source,
 }
 _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
@@ -56,14 +58,19 @@ _ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".xlsx": "spreadsheet",
+    ".xlsm": "spreadsheet",
+    ".ods": "spreadsheet",
     ".mtx": "mtx",
     ".mm": "mtx",
     ".npz": "npz",
 }
 _PLAIN = (".txt", ".text")
 _DELTA_LOG = "_delta_log"
-_UNREADABLE = (
-    *(".doc", ".xls", ".xlsx", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
+_OTHER_WORKBOOKS = (".xls", ".xlsb", ".numbers")
+_UNREADABLE = (  # as documents
+    *_OTHER_WORKBOOKS,
+    *(".doc", ".xlsx", ".xlsm", ".ods", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
     *(".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".mp3", ".mp4", ".wav", ".exe"),
 )
 _LISTED_ENDINGS = 10  # maximum number of endings in a suggested pattern
@@ -95,6 +102,8 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 def open_located(located: Located, options: ReadOptions) -> Source:
     """Return the source of files whose format is known. Raises `InputError` if a check of the reader fails."""
     format, files, root, archive = located
+    if options.sheet is not None and format != "spreadsheet":
+        raise InputError(f"--sheet (sheet) names a sheet of a workbook, and {files[0]} is not one. Leave it out.")
     if located.is_folder:
         return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
     if archive is not None:  # whose size and time stand for those of the files in it
@@ -156,6 +165,8 @@ def _guess_format(path: Path) -> str:
             f"{path} may hold one document or one in each line. If each line is a document, give --format lines; if "
             "each file is one, name its folder, or several files with --format folder."
         )
+    if guess is None and without_compression(path).suffix.lower() in _OTHER_WORKBOOKS:
+        raise InputError(f"{path} is a workbook of a kind without a reader. Open it and save it as .xlsx, .ods or CSV.")
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess

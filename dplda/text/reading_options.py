@@ -29,6 +29,7 @@ class Reading(TypedDict, total=False):
       those in another language.
     - `ngrams`: the largest number of adjacent words that also count as a phrase; ``climate_change`` needs 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
+    - `sheet`: the name of the sheet to read in a workbook, which must be given if several are not hidden.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf|*.eml"``.
     """
@@ -44,6 +45,7 @@ class Reading(TypedDict, total=False):
     stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
     one_line: bool | None
+    sheet: str | None
     encoding: str | None
     pattern: str | None
 

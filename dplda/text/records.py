@@ -223,6 +223,7 @@ class ReadOptions:
     encoding: str | None = None  # None: by the byte order mark, else UTF-8, else Windows-1252
     pattern: str | None = None  # of the files to read in a folder; None for all
     one_line: bool = False  # each line of a CSV or TSV file is one record
+    sheet: str | None = None  # of a workbook; None for the only one that is not hidden
     group_fields: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -396,11 +397,18 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
             raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
 
 
-def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
+class NoTextColumn(InputError):
+    """A table has no column of a usual name for the text. Its `columns` are those that the message may show."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
+def no_text_column(path: Path | str, shown: Sequence[str]) -> NoTextColumn:
     """Return the error for a table without a column of a usual name for the text."""
-    return InputError(
-        f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
-    )
+    message = f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
+    return NoTextColumn(message, shown if plainly_named(shown) else ())
 
 
 def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:

@@ -18,6 +18,7 @@ from dplda.text.delimited import table_records
 from dplda.text.formats import Located, locate, open_located
 from dplda.text.json_lines import json_records
 from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
+from dplda.text.spreadsheets import sheet_records
 from dplda.text.tables import first_rows, table_schema
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
@@ -25,6 +26,7 @@ _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _COUNTED_ON = 50_000  # further records that are counted if the size of the files does not tell their number
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 _TOGETHER = 0.5  # of the repeated units, those whose record follows one of the same unit, if records stand together
+_LONG_WORDS = 5  # words per row of a column of long text; names, titles and categories have fewer
 _COUNTED = ("uci", "mtx", "npz")
 
 
@@ -66,6 +68,11 @@ class ColumnFacts:
     distinct_share: float
     examples: tuple[str, ...]  # shortened values
 
+    @property
+    def words_per_row(self) -> float:
+        """Mean number of words of text, over all rows."""
+        return self.text_share * self.mean_words
+
 
 def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Sample:
     """Read the first records of a corpus. Raises `InputError` if its files or their format cannot be determined."""
@@ -103,6 +110,9 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     if format == "parquet":
         types, n_rows = table_schema(files)
         return tuple(types), types, n_rows, (_Sampled(row, 0) for row in first_rows(files, _RECORDS))
+    if format == "spreadsheet":
+        names, n_rows, cells = sheet_records(files, options)
+        return names, {}, n_rows, (row if isinstance(row, Defect) else _Sampled(row, 0) for row in cells)
     if format in ("csv", "tsv"):
         names, records = table_records(files, options, tabs=format == "tsv")
         return names, {}, None, map(_fields, records)
@@ -150,6 +160,12 @@ def estimated_units(sample: Sample, unit: str | None) -> int | None:
         return most
     once, twice = (sum(number == times for number in seen.values()) for times in (1, 2))
     return min(most, round(len(seen) + once**2 / (2 * max(twice, 1))))
+
+
+def only_long_text(sample: Sample) -> str | None:
+    """Return the name of the column that holds long text in the sample; None if it is not exactly one."""
+    long = [column.name for column in column_facts(sample) if column.words_per_row >= _LONG_WORDS]
+    return long[0] if len(long) == 1 else None
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse
 from hypothesis import strategies as st
+from workbooks import ods, xlsx
 
 TOKENS = (
     b"\0", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xc3", b'"', b"'", b"{", b"}", b"[",
@@ -59,6 +60,9 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     "csv": (b'id,text,who\n1,"red, green",x\n2,blue,y\n', b"text\r\nred\r\n", b"id;text\n1;red\n"),
     "tsv": (b"id\ttext\twho\n1\tred green\tx\n2\tblue\ty\n",),
     "parquet": (_parquet(),),
+    "spreadsheet": tuple(
+        write({"Sheet": [["id", "text", "who"], ["a", "red green", 7], ["b", None, "x"]]}) for write in (xlsx, ods)
+    ),
     "document": (b"<html><title>red</title><p>green blue</p></html>", b"Subject: red\n\ngreen blue\n"),
     "uci": (b"2\n4\n3\n1 1 2\n1 2 1\n2 4 3\n",),
     "mtx": (b"%%MatrixMarket matrix coordinate integer general\n% note\n2 4 3\n1 1 2\n1 2 1\n2 4 3\n",),

@@ -24,6 +24,7 @@ import scipy.sparse
 from full_helpers import full_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from workbooks import xlsx
 
 import dplda
 from dplda.base.errors import InputError
@@ -83,6 +84,12 @@ def _parquet(path: Path) -> None:
     path.with_suffix(".plain").unlink()
 
 
+def _workbook(path: Path) -> None:
+    texts: list[str | None] = list(TEXTS)
+    texts[8] = None
+    path.write_bytes(xlsx({"Sheet": [["text", "who"], *([text, n % 5] for n, text in enumerate(texts))]}))
+
+
 def _folder(path: Path) -> None:
     (path / "sub").mkdir(parents=True)
     for number, text in enumerate(TEXTS):
@@ -123,6 +130,7 @@ CORPORA: dict[str, tuple[Callable[[Path], None], dict[str, object]]] = {
     "lines.csv": (_table, {"one_line": True}),
     "c.tsv": (_table, {}),
     "c.parquet": (_parquet, {"unit_field": "who"}),
+    "c.xlsx": (_workbook, {"unit_field": "who"}),
     "c.parquet.gz": (_parquet, {"format": "parquet"}),
     "texts": (_folder, {}),
     "plain.mtx": (_matrix, {}),

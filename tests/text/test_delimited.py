@@ -333,7 +333,7 @@ def test_no_record_decides_the_delimiter(read_text: Read) -> None:
 
 
 def test_an_ambiguous_header_is_refused_with_a_way_out(read_text: Read) -> None:
-    with pytest.raises(InputError, match=r"more than one of semicolon, tab and vertical bar.*--format tsv"):
+    with pytest.raises(InputError, match=r"more than one of comma, semicolon, tab and vertical bar.*--format tsv"):
         read_text("x.csv", "who;some|text\nu;a|b\n")
     assert len(read_text("x.csv", "who;some\ttext\nu;a\tb\n", "tsv")) == 1
 

@@ -12,7 +12,7 @@ from fpdf import FPDF
 from full_helpers import full_after
 
 from dplda.base.errors import InputError
-from dplda.text import documents
+from dplda.text import confinement, documents
 from dplda.text.formats import default_name, open_source
 from dplda.text.records import Defect, ReadOptions, TextRecord
 
@@ -284,7 +284,7 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
     folder = folder_of(tmp_path, files)
     with pytest.MonkeyPatch.context() as patch:
         start = f"import sys; sys.path[:] = [{str(tmp_path)!r}, *{{path!r}}]; import attacked; "
-        patch.setattr(documents, "_START", start + "attacked.documents.serve()")
+        patch.setattr(confinement, "_START", start + "attacked.documents.serve()")
         patch.setattr(documents, "_MAX_SERVERS", 1)
         first, attacked, last = read(folder)
     assert (first, last) == ("planets", "stars")
@@ -310,9 +310,9 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
 def test_no_process_is_left_when_reading_stops(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {f"{n}.html": b"planets" for n in range(30)})
     processes = []
-    start = documents._start
+    start = documents.start
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "_start", lambda: processes.append(start()) or processes[-1])
+        patch.setattr(documents, "start", lambda name: processes.append(start(name)) or processes[-1])
         records = open_source(folder, ReadOptions()).records()
         next(iter(records))
         records.close()

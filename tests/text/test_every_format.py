@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from workbooks import ods, xlsx
 
 from dplda.base.errors import InputError
 from dplda.text import counted_files
@@ -45,6 +46,10 @@ def npz(counts: Sequence[int]) -> bytes:
     return stream.getvalue()
 
 
+def rows_of(texts: Sequence[str | None]) -> list[list[Any]]:
+    return [["n", "text"], *([1, text] for text in texts)]
+
+
 class Case(NamedTuple):
     """A format, and how documents that contain no marks of it are written."""
 
@@ -66,12 +71,16 @@ TEXTS = {
     "parquet": Case("parquet", "c.parquet", parquet),
     "folder": Case("folder", "c", None),
 }
+WORKBOOKS = {  # of texts, which an encoding cannot break
+    "xlsx": Case("spreadsheet", "c.xlsx", lambda texts: xlsx({"Sheet": rows_of(texts)})),
+    "ods": Case("spreadsheet", "c.ods", lambda texts: ods({"Sheet": rows_of(texts)})),
+}
 COUNTS = {
     "uci": Case("uci", "docword.c.txt", matrix("{n}\n2\n{n}")),
     "mtx": Case("mtx", "c.mtx", matrix("%%MatrixMarket matrix coordinate integer general\n{n} 2 {n}")),
     "npz": Case("npz", "c.npz", npz),
 }
-FILES = [case for name, case in {**TEXTS, **COUNTS}.items() if name != "folder"]
+FILES = [case for name, case in {**TEXTS, **WORKBOOKS, **COUNTS}.items() if name != "folder"]
 WITHOUT_COLUMNS = [TEXTS["lines"], TEXTS["folder"], *COUNTS.values()]
 
 
@@ -104,7 +113,8 @@ def counts(source: Any, skip: int = 0) -> list[tuple[str, int]]:
 
 
 def test_every_format_is_in_these_tests() -> None:
-    assert {case.format for case in (*TEXTS.values(), *COUNTS.values())} == set(FORMATS) - {"document"}
+    cases = (*TEXTS.values(), *WORKBOOKS.values(), *COUNTS.values())
+    assert {case.format for case in cases} == set(FORMATS) - {"document"}
 
 
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case.name)
@@ -150,6 +160,15 @@ def test_reading_goes_on_behind_any_document_whatever_is_skipped(tmp_path: Path,
     source = text_source(written(case, tmp_path, [b"one", b"\xff", b"three", b"four"]), case, encoding="utf-8")
     every = list(source.records())
     assert texts(source) == ["one", Defect.UNDECODABLE, "three", "four"]
+    assert [list(source.records(skip)) for skip in range(6)] == [every[skip:] for skip in range(6)]
+
+
+@pytest.mark.parametrize("name", WORKBOOKS)
+def test_reading_a_workbook_goes_on_behind_any_row(tmp_path: Path, name: str) -> None:
+    case = WORKBOOKS[name]
+    source = text_source(written(case, tmp_path, ["one", None, "three", "four"]), case)
+    every = list(source.records())
+    assert texts(source) == ["one", Defect.MALFORMED, "three", "four"]
     assert [list(source.records(skip)) for skip in range(6)] == [every[skip:] for skip in range(6)]
 
 

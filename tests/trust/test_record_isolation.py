@@ -15,7 +15,8 @@ import pytest
 from full_helpers import full_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from writers import SURROGATES, WRITERS, Row
+from workbooks import ods, xlsx
+from writers import NAMES, SURROGATES, WRITERS, Row
 
 from dplda.cli.main import main
 from dplda.private.store.count_store import CountStore
@@ -99,6 +100,60 @@ def test_another_content_of_one_record_changes_no_other(
     if ending == "parquet" and unnamed(written):
         return
     before, after = (read(tmp_path / f"c.{ending}", write(some)) for some in (written, changed))
+    del before[place], after[place]
+    assert before == after
+
+
+WORKBOOKS = {"xlsx": xlsx, "ods": ods}
+LIBREOFFICE_KEEPS = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\t\r]")
+
+
+def in_workbook(ending: str, written: Sequence[Row]) -> tuple[Sequence[Any], bytes]:
+    """Rows that a workbook can hold, and the workbook."""
+    drop = LIBREOFFICE_KEEPS if ending == "ods" else re.compile("$^")  # Excel writes any character
+    kept = [
+        tuple(drop.sub("", cell) if isinstance(cell, str) else cell for cell in (text, unit, other))
+        for text, unit, other in written
+    ]
+    cells = [[unit or (unit if unit == 0 else None), other or None, text or None] for text, unit, other in kept]
+    return kept, WORKBOOKS[ending]({"Sheet": [NAMES, *cells]})
+
+
+def expected_in_workbook(written: Sequence[Row]) -> list[Found]:
+    """Each row to the last one with a value; an empty cell is no text, and a number of 16 digits no name."""
+    found: list[Found] = []
+    for text, unit, _ in written:
+        key = None if isinstance(unit, int) and abs(unit) >= 10**15 else unit_key(unit)
+        found.append(Defect.MALFORMED if not text else Defect.NO_UNIT if key is None else (key, text))
+    while written and not any(cell or cell == 0 for cell in written[-1]):
+        written, found = written[:-1], found[:-1]
+    return found
+
+
+WORKBOOK = settings(ANY, max_examples=25)  # each is read by processes of its own
+
+
+@pytest.mark.parametrize("ending", WORKBOOKS)
+@WORKBOOK
+@given(written=rows(PLAIN))
+def test_what_was_written_into_a_workbook_is_read(tmp_path: Path, ending: str, written: list[Row]) -> None:
+    kept, content = in_workbook(ending, written)
+    assert read(tmp_path / f"c.{ending}", content) == expected_in_workbook(kept)
+
+
+@pytest.mark.parametrize("ending", WORKBOOKS)
+@WORKBOOK
+@given(written=rows(PLAIN).filter(lambda written: len(written) > 1), data=st.data())
+def test_another_row_of_a_workbook_changes_no_other(
+    tmp_path: Path, ending: str, written: list[Row], data: st.DataObject
+) -> None:
+    last: Row = ("last", "last", "last")  # trailing empty rows are no records
+    place = data.draw(st.integers(0, len(written) - 1))
+    changed = [*written]
+    changed[place] = (data.draw(PLAIN), data.draw(PLAIN | st.integers()), data.draw(PLAIN))
+    before, after = (
+        read(tmp_path / f"c.{ending}", in_workbook(ending, [*some, last])[1]) for some in (written, changed)
+    )
     del before[place], after[place]
     assert before == after
 
