@@ -80,7 +80,8 @@ class _NotebookBar:
     def close(self) -> None:
         """Empty the line."""
         self._stage = ""
-        self._show()
+        if self._shown:
+            self._show()
 
     def _reach(self, share: float) -> None:
         step = min(int(_STEPS * share), _STEPS)

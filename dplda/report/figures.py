@@ -26,6 +26,7 @@ _WIDTH = 10.0  # of a figure, in inches
 _ROW, _MARGIN = 0.34, 1.1  # height of a bar, and of what is around the bars
 _PANEL_ROW, _PANEL_COLUMNS, _PANEL_MARGIN = 0.23, 3, 0.45  # of the words of a topic
 _NAME = 34  # maximum characters of a topic's name beside or above a drawing
+_ROOM = 60  # characters that fit beside one another below a heat map
 _SHADES = LinearSegmentedColormap.from_list("dplda", ["#f5f5f3", BLUE])
 _PICTURES = {"shares": "prevalence", "attack": "attack", "budget": "budget", "signal": "signal"}
 
@@ -144,7 +145,7 @@ def _heat(drawing: Heat) -> tuple[float, Callable[[Figure], None]]:
                     colour = "white" if light else INK
                     axes.text(x + 0.5, y + 0.5, cell.text, ha="center", va="center", color=colour, fontsize="small")
         axes.set_xticks(np.arange(len(drawing.columns)) + 0.5, drawing.columns)
-        if drawing.turned:
+        if len(drawing.columns) * max(map(len, drawing.columns), default=0) > _ROOM:
             axes.tick_params(axis="x", labelrotation=90)
         _name_rows(axes, [shortened(name, _NAME) for name in drawing.rows], middle=0.5)
 

@@ -8,7 +8,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
-import matplotlib
+import matplotlib.pyplot
+import matplotlib.style
 import numpy as np
 import pytest
 from handmade import make_model, with_facts
