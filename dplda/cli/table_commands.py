@@ -15,6 +15,7 @@ from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
+    first_records,
     json_option,
     ledger_option,
     open_ledger,
@@ -22,7 +23,6 @@ from dplda.cli.options import (
     question_options,
     question_settings,
     quiet_option,
-    first_records,
     read_like,
     reading_options,
 )
