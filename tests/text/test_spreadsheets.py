@@ -310,6 +310,19 @@ def test_rows_that_end_too_early_are_no_whole_sheet(tmp_path: Path, monkeypatch:
         list(records)
 
 
+def test_no_process_is_left_when_reading_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = source(written(tmp_path, "xlsx", [["text"], *[["a" * 1000]] * 1000]))
+    processes = []
+    start = spreadsheets.start
+    monkeypatch.setattr(
+        spreadsheets, "start", lambda *given, **options: processes.append(start(*given, **options)) or processes[-1]
+    )
+    records = found.records()
+    next(records)
+    records.close()
+    assert [process.poll() is not None for process in processes] == [True]
+
+
 @pytest.mark.parametrize("name", ["c.xls", "c.xlsb", "c.numbers"])
 def test_other_workbooks_are_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
