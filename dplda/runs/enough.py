@@ -90,7 +90,8 @@ def require_documents(
         f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
         "a public word list (--vocabulary)": fewer_words,
-        "public text about the same things (--prior)": not of_prior and documents * run_mu(settings) >= _LEAST_FOR_PRIOR,
+        "public text about the same things (--prior)": not of_prior
+        and documents * run_mu(settings) >= _LEAST_FOR_PRIOR,
         "fewer topics": fewer_words,
     }
     counted += "" if vocabulary.public is None else " with words of the word list"

@@ -130,7 +130,9 @@ def test_topics_of_a_prior_keep_the_numbers_of_the_batch_before(ledger, tmp_path
     models = [fitted(number, ledger, tmp_path, prior=known) for number in range(3)]
     for earlier, later in pairwise(models):
         assert later.facts.new_topics == ()
-        common = on_words(earlier.topics, earlier.vocabulary, later.vocabulary)  # those that each batch seems to contain
+        common = on_words(
+            earlier.topics, earlier.vocabulary, later.vocabulary
+        )  # those that each batch seems to contain
         assert np.abs(common - later.topics).max() < 0.02
 
 
