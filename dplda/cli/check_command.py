@@ -505,6 +505,11 @@ def show_dry_run(report: Report, run: Run[Any], ledger_path: Path | None, *, as_
 def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
     """Add to `report` what the planned `run` would take of its dataset's budget. Raises `BudgetRefused`."""
     quoted = run.quote(ledger)
+    if not run.reason:
+        from dplda.report import promise
+
+        privacy, success = run.privacy, promise.success_at_most(run.statement)
+        report.remarks += promise.weaknesses(privacy.epsilon, privacy.delta, success, report.n_units)
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
     if quoted.more is None:
         report.price = f"Dataset {run.dataset} may spend without limit."

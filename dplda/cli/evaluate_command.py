@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.budget.events import PrivacyStatement
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
@@ -84,6 +85,8 @@ def evaluate(
         print_json(record)
     else:
         _show(record, model)
+        if planned is not None:
+            tell_spent(ledger, planned.dataset, planned.statement)
 
 
 def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
@@ -118,6 +121,7 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
         say("In public text: exact, and free of charge.", style="green")
     elif privacy.sound:
         say(f"This answer is {privacy.in_words}, besides what the topics cost.", style="green")
+        tell_weakness(privacy)
     else:
         say(privacy.reason, style="bold red")
     coherence = record["coherence"]

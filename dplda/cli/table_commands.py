@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import first_records, look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
@@ -122,9 +123,12 @@ def tabulate(
         return
     _ask_about_misfits(corpus, source, wanted, options)
     with following(quiet=as_json or quiet) as progress:
-        tables = planned.execute(open_ledger(ledger_path), progress=progress)
+        ledger = open_ledger(ledger_path)
+        tables = planned.execute(ledger, progress=progress)
     private_notes(source.notes)
     _show(tables, model, out, as_json=as_json)
+    if not as_json:
+        tell_spent(ledger, planned.dataset, tables.privacy)
 
 
 def _ask_about_misfits(
@@ -219,6 +223,7 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
     statement = tables.privacy
     if statement.sound:
         say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
+        tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
     for one in tables:
