@@ -10,7 +10,7 @@ import click
 
 from dplda.budget.events import PrivacyStatement
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.check_command import look, new_name_of, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,
@@ -71,10 +71,12 @@ def evaluate(
     planned = None if options["reference"] else plan_evaluation(model, source, **settings)
     if planned is not None and options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
-        show_dry_run(report, planned, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
+    ledger = open_ledger(ledger_path)
+    for line in [] if planned is None else new_name_of(planned, model, ledger):
+        say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
-        ledger = open_ledger(ledger_path)
         if planned is None:
             record = _evaluate_public(model, source, ledger, progress)
         else:

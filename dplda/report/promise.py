@@ -108,8 +108,8 @@ def weaknesses(epsilon: float, delta: float, success: float, n_units: float | No
     found = []
     if epsilon > usual_epsilon:
         found.append(
-            f"Epsilon {at_least(epsilon)} promises little: an attacker who knows all other data may tell in up to "
-            f"{percent(success, upwards=True)} of cases who is in the data (a coin toss: 50%). Up to "
+            f"Epsilon {at_least(epsilon)} promises little: an attacker who knows all other data may tell, in up to "
+            f"{percent(success, upwards=True)} of cases, whether someone is in the data (a coin toss: 50%). Up to "
             f"{usual_epsilon:g} is usual."
         )
     if delta > (usual_delta if n_units is None else 1 / max(n_units, 1.0)):

@@ -100,7 +100,7 @@ def test_a_grant_that_promises_little_says_so(dplda) -> None:
     assert "promises little" not in usual.out + usual.err
     assert "is large" not in usual.out + usual.err
     much = dplda("budget", "grant", "a", "--epsilon", 4, "--then", 20, "--delta", 0.001).out
-    assert "Epsilon 20 promises little: an attacker who knows all other data may tell in up to 9" in much
+    assert "Epsilon 20 promises little: an attacker who knows all other data may tell, in up to 9" in much
     assert "Delta 0.001 is large with more than 1,000 units" in much
 
 

@@ -83,7 +83,7 @@ def test_an_interrupt_ends_with_130(failing, capsys) -> None:
 
 def test_the_traceback_of_a_thread_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def leave_a_thread_behind() -> None:
-        thread = threading.Thread(target=lambda: {}["patient Smith"])
+        thread = threading.Thread(target=lambda: int("patient Smith"))
         thread.start()
         thread.join()
 
