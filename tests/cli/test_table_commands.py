@@ -215,7 +215,7 @@ def test_dates_of_another_format_are_read_where_it_is_declared_and_never_guessed
     read = dplda(*asked, "--date-format", "%d/%m/%Y", "--from", "2024-01-01", "--to", "2024-03-31", "--json")
     assert read.status == 0, read.err
     assert "Of the first" not in read.err
-    assert dplda("runs", "show", read.json["run"], "--json").json["parameters"]["date_format"] == "%d/%m/%Y"
+    assert Ledger().run(read.json["table"]).parameters["date_format"] == "%d/%m/%Y"
     checked = dplda("check", dated).out
     assert "The dates in 'day' are not in ISO 8601. To tabulate by them, give --date-format %d/%m/%Y." in checked
 
