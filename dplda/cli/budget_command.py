@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,37 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import LedgerError
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
+
+if TYPE_CHECKING:
+    from dplda.budget import Ledger
+    from dplda.budget.events import PrivacyStatement
+
+
+def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
+    """Print what `run`, which has ended, and all others have spent of `dataset`, and what is left, as the last line.
+
+    Whatever is out of the ordinary has a line of its own before. All of it depends on which datasets share documents,
+    so that it is local: it goes to standard error.
+    """
+    record = ledger.dataset(dataset)
+    usual = record.guaranteed.holds and str(record.guaranteed) == str(record.grant)
+    unusual = ("" if usual else record.guarantee, record.in_reports, record.to_tell, *record.remarks)
+    for line in filter(None, unusual):
+        say(_sentence(line), error=True)
+    grant = record.grant
+    differs = not grant.unbounded and not grant.lapsed and grant.delta != run.delta
+    other_delta = f" (The run's own epsilon is at delta {run.delta:g}.)" if differs else ""
+    say(f"Dataset {dataset}: {record.in_short}.{other_delta}", error=True)
+
+
+def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None:
+    """Print what the guarantee `privacy` of about `n_units` units leaves open, if that is unusually much."""
+    from dplda.report import promise
+
+    if privacy.sound:
+        success = promise.success_at_most(privacy)
+        for line in promise.weaknesses(privacy.epsilon, privacy.delta, success, n_units):
+            say(line, style="yellow")
 
 
 @click.group()
@@ -108,6 +141,16 @@ def grant(
         say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
         if record.to_tell:
             say(_sentence(record.to_tell))
+        if epsilon is not None and delta is not None:
+            from dplda.report import promise
+
+            largest = max(epsilon, *listed, 0.0)
+            for line in promise.weaknesses(largest, delta, promise.success_under_filter(largest, delta)):
+                say(line, style="yellow")
+        if not record.runs:
+            meant = get_close_matches(name, [other.name for other in ledger.datasets() if other.runs], n=1)
+            if meant:
+                say(f"No such dataset yet: {name} (did you mean {meant[0]}?).", style="yellow")
 
 
 def _sentence(text: str) -> str:

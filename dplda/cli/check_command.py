@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
+from dplda.text.dates import say_formats
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.language_guess import UNSPACED, guess_language
 from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
@@ -39,6 +41,7 @@ from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_n
 if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.learning.settings import FitSettings
+    from dplda.model import TopicModel
     from dplda.runs.run import Run
     from dplda.text.sampling import ColumnFacts, Sample
 
@@ -47,6 +50,7 @@ _LOCAL = "Exact and not private: this is for your screen only. Nothing is charge
 _PUBLIC_TEXT = (
     "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
 )
+_LEAST_ROWS = 20  # to tell a category from text
 _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
@@ -216,6 +220,8 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
 
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
+    _look_at_repeats(chosen, report)
+    _look_at_dates(report)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     total, n_rare, defects = report.sample.total, report.sample.n_rare, report.sample.defects
@@ -301,6 +307,54 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
         )
 
 
+def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
+    """Note texts that look like categories, and rows and ids that are there twice."""
+    sample, facts = report.sample, {column.name: column for column in report.columns}
+    assert sample is not None
+    n, texts = len(sample.rows), [facts[name] for name in report.text_fields if name in facts]
+    if len(texts) == 1 and _is_category(texts[0], n):
+        several = round(texts[0].distinct_share * n * (1 - texts[0].null_share))
+        report.remarks.append(
+            f"Column {texts[0].name!r} looks like a category rather than text: it has {several:,} different values in "
+            f"the first {n:,} records. If the text is in another column, name that with --text-field."
+        )
+        return
+    if texts:
+        rows = [tuple(str(row.get(column.name)) for column in texts) for row in sample.rows]
+        written = [row for row in rows if any(text not in ("", "None") for text in row)]
+        repeated = len(written) - len(set(written))
+        if repeated:
+            report.remarks.append(
+                f"{repeated:,} of the first {n:,} records repeat the text of an earlier one. Each counts as a document "
+                "of its own, so that what is in it weighs more and is protected less: remove copies, or name the "
+                "column of ids (--id-field) or people (--unit-field) that the copies share."
+            )
+    name = chosen.get("id_field", "id")
+    if name in facts and facts[name].n_repeated and name != chosen.get("unit_field"):
+        effect = "Records with the same id count as one document."
+        if "id_field" not in chosen:
+            effect = "Each still counts as a document of its own, unless you give --id-field."
+        report.remarks.append(
+            f"{facts[name].n_repeated:,} of the first {n:,} records have an id ({name!r}) that an earlier one has. "
+            f"{effect}"
+        )
+
+
+def _is_category(column: ColumnFacts, n: int) -> bool:
+    """Whether the values of `column`, in `n` rows, are few and short."""
+    return n >= _LEAST_ROWS and column.text_share > 0 and column.mean_words < 3 and column.distinct_share <= 0.1
+
+
+def _look_at_dates(report: Report) -> None:
+    """Note columns of dates that are read only if their format is declared."""
+    for column in report.columns:
+        if column.date_formats and "" not in column.date_formats and column.name not in report.text_fields:
+            report.remarks.append(
+                f"The dates in {column.name!r} are not in ISO 8601. To tabulate by them, give "
+                f"{say_formats(column.date_formats)}."
+            )
+
+
 def _number(share: float, sample: Sample) -> str:
     return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
@@ -317,6 +371,7 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
             and column.type in ("text", "number", "string", "large_string", "int64", "int32")
             and column.mean_words <= 4
             and column.null_share < 1
+            and column.date_formats is None
         ]
         named = [column.name for column in usable if _UNIT_NAME.search(column.name)]
         others = [c.name for c in usable if c.name not in named and c.name != "id" and 0.02 < c.distinct_share < 0.95]
@@ -486,18 +541,42 @@ def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
         yield find_ledger(path) or open_ledger(Path(empty, "ledger.db"))
 
 
-def show_dry_run(report: Report, run: Run[Any], ledger_path: Path | None, *, as_json: bool) -> None:
-    """Print `report` with the price of the planned `run`. Raises `BudgetRefused`."""
+def show_dry_run(report: Report, run: Run[Any], model: TopicModel, ledger_path: Path | None, *, as_json: bool) -> None:
+    """Print `report` with the price of the planned `run` about `model`. Raises `BudgetRefused`."""
     if not report.problems:
         with consulted_ledger(ledger_path) as ledger:
             add_price(report, run, ledger)
+            report.remarks += new_name_of(run, model, ledger)
     show(report, as_json=as_json)
+
+
+def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
+    """Say that a `run` about `model` would charge a name that `ledger` does not know, if it would."""
+    own = model.facts.dataset
+    if own is None or run.dataset in {own, *(record.name for record in ledger.datasets())}:
+        return []
+    return [
+        f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
+        f"these topics were learned, add --dataset {shlex.quote(own)}."
+    ]
 
 
 def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
     """Add to `report` what the planned `run` would take of its dataset's budget. Raises `BudgetRefused`."""
     quoted = run.quote(ledger)
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
+    if not report.granted:
+        unused = [each.name for each in ledger.datasets() if each.grant.created is not None and not each.runs]
+        if meant := get_close_matches(run.dataset, unused, n=1):
+            report.remarks.append(
+                f"Dataset {run.dataset} has no grant of its own. There is one for {meant[0]}, which no run has "
+                f"charged. Is that another spelling? Then grant {run.dataset} the same first."
+            )
+    if not run.reason:
+        from dplda.report import promise
+
+        privacy, success = run.privacy, promise.success_at_most(run.statement)
+        report.remarks += promise.weaknesses(privacy.epsilon, privacy.delta, success, report.n_units)
     if quoted.more is None:
         report.price = f"Dataset {run.dataset} may spend without limit."
         return

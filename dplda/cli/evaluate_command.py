@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.budget.events import PrivacyStatement
-from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.budget_command import tell_spent, tell_weakness
+from dplda.cli.check_command import look, new_name_of, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,
@@ -69,10 +70,12 @@ def evaluate(
     planned = None if options["reference"] else plan_evaluation(model, source, **settings)
     if planned is not None and options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
-        show_dry_run(report, planned, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
+    ledger = open_ledger(ledger_path)
+    for line in [] if planned is None else new_name_of(planned, model, ledger):
+        say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
-        ledger = open_ledger(ledger_path)
         if planned is None:
             record = _evaluate_public(model, source, ledger, progress)
         else:
@@ -83,6 +86,8 @@ def evaluate(
         print_json(record)
     else:
         _show(record, model)
+        if planned is not None:
+            tell_spent(ledger, planned.dataset, planned.statement)
 
 
 def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
@@ -117,6 +122,7 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
         say("In public text: exact, and free of charge.", style="green")
     elif privacy.sound:
         say(f"This answer is {privacy.in_words}, besides what the topics cost.", style="green")
+        tell_weakness(privacy)
     else:
         say(privacy.reason, style="bold red")
     coherence = record["coherence"]

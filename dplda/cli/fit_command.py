@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import add_price, consulted_ledger, examine, show, tell_expected
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
@@ -42,8 +43,6 @@ from dplda.text.word_files import read_seed_words
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
-    from dplda.budget.events import PrivacyStatement
-    from dplda.budget.ledger_records import Grant
     from dplda.model import TopicModel
 
 _SHOWN_WORDS = 10  # of the frequent words that were left out
@@ -210,6 +209,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     public = f"; {' and '.join(assumed)} {are} assumed to be public" if assumed else ""
     if statement.sound:
         say(f"These topics are {statement.in_words}{public}.", style="green")
+        tell_weakness(statement, facts.documents)
     else:
         reason = statement.reason or "not proven private"
         stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
@@ -235,18 +235,4 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     say(words)
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
     if facts.dataset is not None:
-        record = ledger.dataset(facts.dataset)
-        parts = filter(None, (record.in_short, record.guarantee, record.in_reports, record.to_tell, *record.remarks))
-        text = f"Dataset {facts.dataset}: {'; '.join(parts)}.{_about_delta(statement, record.grant)}"
-        say(text, error=True)  # it depends on which datasets share documents, so it is local
-
-
-def _about_delta(statement: PrivacyStatement, grant: Grant) -> str:
-    """Return a sentence on why the epsilons of a run and of the budget differ, if they are at different deltas."""
-    if grant.unbounded or grant.lapsed or grant.delta == statement.delta:
-        return ""
-    size, result = ("larger", "smaller") if grant.delta > statement.delta else ("smaller", "larger")
-    return (
-        f" The run's epsilon is at delta {statement.delta:g}; at the {size} delta {grant.delta:g} of the budget, the "
-        f"same run has a {result} epsilon."
-    )
+        tell_spent(ledger, facts.dataset, statement)

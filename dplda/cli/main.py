@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -106,11 +107,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            threading.excepthook = _discard
             status = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return _broken_pipe()
+    finally:
+        threading.excepthook = threading.__excepthook__
     return status
+
+
+def _discard(failure: threading.ExceptHookArgs) -> None:
+    """Discard the traceback of a thread, such as that of a pool that was killed; what needs the thread fails too."""
 
 
 def _show_warning(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -37,6 +38,10 @@ _groups_option = click.option(
     help="A YAML or JSON file that maps topic numbers to names.",
 )
 @server_options(required=False, seconds=60.0)
+@click.option("--replace", is_flag=True, help="Also replace names that a person gave, in a file or with seed words.")
+@click.option(
+    "--undo", is_flag=True, help="Return to the names before the present ones; repeat it to go through all versions."
+)
 @_groups_option
 @json_option
 @ledger_option
@@ -46,6 +51,8 @@ def label(
     endpoint: str | None,
     language_model: str | None,
     timeout: float,
+    replace: bool,
+    undo: bool,
     groups: int | None,
     as_json: bool,
     ledger_path: Path | None,
@@ -53,48 +60,72 @@ def label(
     """Name the topics of RUN and the groups of `dplda tree`: from a file, by a server, or by distinctive words.
 
     A server receives released words and nothing else. The names are saved with the model and appear wherever its
-    topics are shown. Names from a file replace earlier names of the same topics; other names stay.
+    topics are shown. Names from a file replace earlier names of the same topics. Other names replace only names that
+    no person gave, unless --replace is given. Earlier names are kept: --undo returns to them.
     """
     if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
+    if undo and (file is not None or endpoint is not None or replace):
+        raise click.UsageError(
+            "--undo returns to earlier names, and makes none: leave out the options that make names."
+        )
     from dplda.base.chat_server import ChatServer
     from dplda.model import labels
     from dplda.model.topic_groups import topic_tree
 
     folder = model_folder(run, ledger_path)
     model = open_model(str(folder), ledger_path)
-    named_groups = [tuple(sorted(group)) for group in topic_tree(model).groups(groups) if len(group) > 1]
-    if file is not None:
-        found = labels.from_file(file, len(model.topics))
-    elif endpoint is not None and language_model is not None:
-        found = _ask_server(model, named_groups, ChatServer(endpoint, language_model, timeout))
+    kept: list[tuple[int, ...]] = []
+    if undo:
+        named = labels.earlier_names(folder)
     else:
-        found = labels.from_words(model, named_groups)
-    named = labels.add_labels(model, found)
-    topic_model.save_facts(named, folder)
+        named_groups = [tuple(sorted(group)) for group in topic_tree(model).groups(groups) if len(group) > 1]
+        if file is not None:
+            found = labels.from_file(file, len(model.topics))
+        else:
+            kept = [] if replace else labels.given_by_person(model)
+            found = labels.from_words(model, named_groups)
+            if endpoint is not None and language_model is not None:
+                found |= _ask_server(model, named_groups, ChatServer(endpoint, language_model, timeout), without=kept)
+            found = {topics: label for topics, label in found.items() if topics not in kept}
+        named = labels.add_labels(model, found, by_person=file is not None)
+        labels.save_names(named, folder)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
-        print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record})
-    else:
-        show_topics(named)
+        print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record, "kept": kept})
+        return
+    show_topics(named)
+    if kept:
+        say(f"Kept names that a person gave: {_numbers(kept)}. To replace them, too: --replace")
+    if not undo:
+        say(f"The names before these: dplda label {shlex.quote(run)} --undo")
+
+
+def _numbers(topics: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join("+".join(map(str, group)) for group in topics)
 
 
 def _ask_server(
-    model: TopicModel, groups: Sequence[tuple[int, ...]], server: ChatServer
+    model: TopicModel, groups: Sequence[tuple[int, ...]], server: ChatServer, without: Collection[tuple[int, ...]]
 ) -> dict[tuple[int, ...], Label]:
-    """The server's label of each listed topic and of `groups`; distinctive words where the answer holds no name."""
+    """Return the server's label of each listed topic and of `groups`, except those `without` one.
+
+    A topic has none if the answer holds no name.
+    """
     from dplda.model import labels
     from dplda.model.topic_groups import words_of_group
 
-    found, unnamed = labels.from_words(model, groups), []
+    found, unnamed = dict[tuple[int, ...], "Label"](), []
     for topics in [*((topic,) for topic in model.listed_topics), *groups]:
+        if topics in without:
+            continue
         answer = labels.from_server(server, words_of_group(model, topics, labels.SENT_WORDS))
         if answer is None:
-            unnamed.append("+".join(map(str, topics)))
+            unnamed.append(topics)
         else:
             found[topics] = answer
     if unnamed:
-        say(f"No name in the answer for topic {', '.join(unnamed)}: named by distinctive words.", error=True)
+        say(f"No name in the answer for topic {_numbers(unnamed)}: named by distinctive words.", error=True)
     return found
 
 

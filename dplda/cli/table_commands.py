@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.budget_command import tell_spent, tell_weakness
+from dplda.cli.check_command import first_records, look, new_name_of, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -79,6 +80,12 @@ _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path),
 )
 @click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
 @click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset.")
+@click.option(
+    "--date-format",
+    default="",
+    metavar="FORMAT",
+    help="How dates are written: %d.%m.%Y reads 31.12.2024, %m/%d/%Y reads 12/31/2024 [ISO 8601: 2024-12-31].",
+)
 @click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group.")
 @_sampling_option
 @question_options
@@ -105,11 +112,13 @@ def tabulate(
     out = _output(options)
     settings = question_settings(options)  # refused before anything is read
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
-    wanted = groupings(options["by"], public, (options["first"], options["last"]), options["zone"])
+    dates = options["first"], options["last"]
+    wanted = groupings(options["by"], public, dates, options["zone"], options["date_format"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
     source = read_like(corpus, {**options, "group_fields": columns}, model.facts.reading)
-    planned = plan_tables(model, source, wanted, zone=options["zone"], sampling=options["sampling"], **settings)
+    settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
+    planned = plan_tables(model, source, wanted, **settings)
     if options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
         for each in _misfits(source, wanted, report.sample):
@@ -117,13 +126,18 @@ def tabulate(
                 report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
             else:
                 report.remarks.append(str(each))
-        show_dry_run(report, planned, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
     _ask_about_misfits(corpus, source, wanted, options)
+    ledger = open_ledger(ledger_path)
+    for line in new_name_of(planned, model, ledger):
+        say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
-        tables = planned.execute(open_ledger(ledger_path), progress=progress)
+        tables = planned.execute(ledger, progress=progress)
     private_notes(source.notes)
     _show(tables, model, out, as_json=as_json)
+    if not as_json:
+        tell_spent(ledger, planned.dataset, tables.privacy)
 
 
 def _ask_about_misfits(
@@ -220,6 +234,7 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
     statement = tables.privacy
     if statement.sound:
         say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
+        tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
     for one in tables:
@@ -261,8 +276,8 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     if 2 * rest > units.value.sum():
         say(
             f"Most {unit}s are in {OTHER!r}: do the values of the column match the groups, capital letters too? "
-            "Are its dates in ISO 8601, such as 2024-03-31, and in the range? Groups of few documents need a larger "
-            "epsilon.",
+            "Are its dates in ISO 8601, such as 2024-03-31, or in --date-format, and in the range? Groups of few "
+            "documents need a larger epsilon.",
             style="yellow",
         )
     say(f"Counted are {unit}s with at least three words of the topics' vocabulary (repeated words count).")

@@ -2,6 +2,9 @@
 
 Names are made of released words alone, so they cost no budget. They are text: whatever a server answers is never markup
 or an instruction.
+
+No name is lost: the folder of a model keeps all versions of its names (`save_names`), in a file beside the model, which
+nobody else needs.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from typing import Any
 from dplda.base.characters import one_line
 from dplda.base.chat_server import ChatServer
 from dplda.base.errors import InputError
+from dplda.model import topic_model
 from dplda.model.run_facts import GroupLabel
 from dplda.model.topic_groups import words_of_group
 from dplda.model.topic_model import TopicModel
 from dplda.text.word_files import read_mapping
 
 _LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
+_NAMES = {"topic_names", "topic_sentences", "group_labels", "made_names"}  # the facts that are a version of the names
+_VERSIONS = "names.json"  # the other versions, in the folder of the model
 SENT_WORDS = 15  # words of a topic that a label server is sent
 _DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the weight of their probability in relevance
 _HINT = "Write a line for each topic, such as 3: Heating, or 3: {name: Heating, sentence: Broken boilers.}"
@@ -44,10 +50,15 @@ class Label:
 Labels = Mapping[tuple[int, ...], Label]  # of topics, (3,), and of groups of topics, (3, 7)
 
 
-def add_labels(model: TopicModel, labels: Labels) -> TopicModel:
-    """Return `model` with the `labels` of some topics and groups of topics; its other labels stay."""
+def add_labels(model: TopicModel, labels: Labels, *, by_person: bool = True) -> TopicModel:
+    """Return `model` with the `labels` of some topics and groups of topics; its other labels stay.
+
+    `by_person` tells whether a person gave them, so that later labels of another kind do not take their place.
+    """
     names, sentences = dict(model.topic_names), dict(model.topic_sentences)
     groups = dict(group_labels(model))
+    made = {*(model.facts.made_names or ())}
+    made = made - labels.keys() if by_person else made | labels.keys()
     for topics, label in labels.items():
         if len(topics) == 1:
             names[topics[0]], sentences[topics[0]] = label.name, label.sentence
@@ -62,8 +73,67 @@ def add_labels(model: TopicModel, labels: Labels) -> TopicModel:
             GroupLabel(topics=group, name=label.name, sentence=label.sentence)
             for group, label in sorted(groups.items())
         ),
+        made_names=tuple(sorted(made)),
     )
     return replace(model, facts=facts)
+
+
+def given_by_person(model: TopicModel) -> list[tuple[int, ...]]:
+    """List the topics and groups of topics of `model` whose names a person gave, by seed words or in a file."""
+    named = [*((topic,) for topic in model.topic_names), *group_labels(model)]
+    return sorted(topics for topics in named if topics not in (model.facts.made_names or ()))
+
+
+def save_names(model: TopicModel, folder: Path) -> None:
+    """Save the names of `model` in its `folder`, and keep those that the folder has now, for `earlier_names`.
+
+    Raises `InputError` if that fails.
+    """
+    before = topic_model.load(folder)
+    _write(folder, model, [*_versions(folder), _names_of(before)])
+
+
+def earlier_names(folder: Path) -> TopicModel:
+    """Return the model in `folder` with the names that it had before the present ones, and save these names.
+
+    No names are lost: the present names become the oldest version, so that calls in a row go through all versions and
+    return to these. Raises `InputError` if there is no earlier version.
+    """
+    model, versions = topic_model.load(folder), _versions(folder)
+    if not versions:
+        raise InputError("The topics of this run have had no other names. Name them: dplda label RUN --labels FILE")
+    restored = replace(model, facts=replace(model.facts, **versions[-1]))
+    restored.facts.check_topics(len(model.topics))
+    _write(folder, restored, [_names_of(model), *versions[:-1]])
+    return restored
+
+
+def _names_of(model: TopicModel) -> dict[str, Any]:
+    """Return the facts of `model` that are names, as plain JSON."""
+    recorded = model.facts.to_json()
+    return {fact: recorded.get(fact) for fact in _NAMES}
+
+
+def _versions(folder: Path) -> list[dict[str, Any]]:
+    """Read the other versions of the names of the model in `folder`, latest last."""
+    path = folder / _VERSIONS
+    try:
+        versions = json.loads(path.read_bytes()) if path.exists() else []
+        if all(version.keys() == _NAMES for version in versions):
+            return list(versions)
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        pass
+    raise InputError(f"{path}, the earlier names of these topics, cannot be read. Restore it, or remove it.")
+
+
+def _write(folder: Path, model: TopicModel, versions: list[dict[str, Any]]) -> None:
+    """Save the names of `model`, after the other `versions` of its names, so that a failure loses none."""
+    path = folder / _VERSIONS
+    try:
+        topic_model.write_atomically(path, json.dumps(versions, indent=1).encode())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+    topic_model.save_facts(model, folder)
 
 
 def group_labels(model: TopicModel) -> Labels:

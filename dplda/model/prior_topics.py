@@ -150,6 +150,8 @@ class PriorTopics:
     """The counts that the run released."""
     names: Mapping[int, str] = field(default_factory=dict)
     """The names of its topics, by number."""
+    made_names: frozenset[int] = frozenset()
+    """The topics whose names no person gave (`RunFacts.made_names`)."""
     probabilities: tuple[float, ...] = ()
     """The probabilities that they are real (`TopicModel.probabilities`)."""
     too_frequent: tuple[str, ...] = ()

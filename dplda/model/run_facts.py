@@ -168,6 +168,9 @@ class RunFacts:
     """The topics of the run that each topic contains, if some were merged by hand."""
     group_labels: tuple[GroupLabel, ...] | None = None
     """Names of groups of topics."""
+    made_names: tuple[tuple[int, ...], ...] | None = None
+    """The topics, (3,), and groups of topics, (3, 7), whose names are made of words or come from a server. A person
+    gave the other names."""
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -108,6 +108,11 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
         word_probabilities=None,
         merged=tuple(map(tuple, parts)),
         group_labels=(),
+        made_names=tuple(
+            (firsts.index(topic),)
+            for (topic, *others) in model.facts.made_names or ()
+            if not others and topic in firsts
+        ),
     )
     return replace(model, topics=topics, prevalence=prevalence, facts=facts, counts=None)
 

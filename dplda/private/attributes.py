@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, tzinfo
 from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 from dplda.base.errors import InputError
+from dplda.text.dates import read_date
 
 OTHER = "other"  # the name of the row of documents that are in no listed group
 PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabetical order is chronological
@@ -32,13 +33,15 @@ class Attribute:
     """An attribute that groups documents: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
-    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Dates with an offset are converted to the
-    time zone `zone`; other dates are taken as they are.
+    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601 unless `date_format` says otherwise. Dates
+    with an offset are converted to the time zone `zone`; other dates are taken as they are.
     """
 
     column: str
     period: str | None = None
     zone: str = "UTC"
+    date_format: str = ""
+    """The format of the dates, as for `datetime.strptime`; empty for ISO 8601."""
 
     @property
     def name(self) -> str:
@@ -53,7 +56,7 @@ class Attribute:
             return _TRUTH.get(value.casefold())
         zone = time_zone(self.zone)
         try:
-            moment = datetime.fromisoformat(value)
+            moment = read_date(value, self.date_format)
             day = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
         except (ValueError, OverflowError):
             return None

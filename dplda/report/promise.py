@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.budget import DatasetRecord, RunRecord
 from dplda.budget.accountant import NOTHING, capacity, cost, gaussian_epsilon
 from dplda.budget.events import Event, PrivacyStatement, Stage, at_least, base_of
@@ -95,6 +96,29 @@ def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
     """
     limit = capacity(epsilon, delta)
     return math.sqrt(limit.mu_squared), limit.delta
+
+
+def weaknesses(epsilon: float, delta: float, success: float, n_units: float | None = None) -> list[str]:
+    """Say in words what (`epsilon`, `delta`) leaves open if either is unusually large; an empty list if neither is.
+
+    `success` is the bound on guesses, such as `success_at_most`. `n_units` is about the number of units; if it is None,
+    delta is compared with that of the grant that every dataset has first.
+    """
+    usual_epsilon, usual_delta = DEFAULT_GRANT
+    found = []
+    if epsilon > usual_epsilon:
+        found.append(
+            f"Epsilon {at_least(epsilon)} promises little: an attacker who knows all other data may tell, in up to "
+            f"{percent(success, upwards=True)} of cases, whether someone is in the data (a coin toss: 50%). Up to "
+            f"{usual_epsilon:g} is usual."
+        )
+    if delta > (usual_delta if n_units is None else 1 / max(n_units, 1.0)):
+        than = f"with more than {1 / delta:,.0f} units" if n_units is None else f"with about {n_units:,.0f} units"
+        found.append(
+            f"Delta {delta:g} is large {than}: this guarantee would even allow publishing one of them, drawn at "
+            "random. Choose less than one over the number of units."
+        )
+    return found
 
 
 def success_for_several(units: int, mu: float, failures: float) -> float:

@@ -192,6 +192,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
         guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
         counts=model.counts,
         names=model.topic_names,
+        made_names=frozenset(topic for (topic, *others) in model.facts.made_names or () if not others),
         probabilities=model.probabilities,
         too_frequent=model.facts.frequent_words or (),
         run=model.facts.run,

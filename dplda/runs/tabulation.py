@@ -31,6 +31,7 @@ from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
+from dplda.text.dates import check_date_format, date_formats, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
@@ -53,6 +54,7 @@ def tabulate(
     groups: Mapping[str, Sequence[object]] | None = None,
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
+    date_format: str = "",
     sampling: bool = False,
     **options: Unpack[QueryOptions],
 ) -> Tables:
@@ -64,7 +66,7 @@ def tabulate(
     without it, there is one row of all documents. It may name the columns that `corpus` was read with
     (``group_fields``). `groups` maps columns to lists of their values that are public, and `dates`, the first and the
     last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
-    converted to `zone`.
+    converted to `zone`. Dates are in ISO 8601, or in `date_format`, such as ``"%d.%m.%Y"`` (`datetime.strptime`).
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
     public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
@@ -72,8 +74,10 @@ def tabulate(
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
-    tables = groupings(by, groups or {}, dates, zone)
-    run = plan_tables(model, corpus, tables, epsilon, delta, zone=zone, sampling=sampling, **options)
+    tables = groupings(by, groups or {}, dates, zone, date_format)
+    run = plan_tables(
+        model, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, sampling=sampling, **options
+    )
     return ask(run, options)
 
 
@@ -85,6 +89,7 @@ def plan_tables(
     delta: float,
     *,
     zone: str = "UTC",
+    date_format: str = "",
     sampling: bool = False,
     **options: Unpack[QueryOptions],
 ) -> Run[Tables]:
@@ -112,6 +117,7 @@ def plan_tables(
         "by": [",".join(each.attribute.name for each in table) for table in tables],
         "private_groups": [each.attribute.name for each in hidden],
         **({} if zone == "UTC" else {"zone": zone}),
+        **({"date_format": date_format} if date_format else {}),
     }
     if len(hidden) > _MOST_PRIVATE:
         raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
@@ -178,6 +184,7 @@ def groupings(
     public: Mapping[str, Sequence[object]],
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
+    date_format: str = "",
 ) -> tuple[tuple[Grouping, ...], ...]:
     """Return the attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
 
@@ -195,20 +202,29 @@ def groupings(
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
         raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
     time_zone(zone)
+    check_date_format(date_format)
     tables = tuple(
-        tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
+        tuple(_grouping(text.strip(), public, (first, last), zone, date_format) for text in table.split(","))
+        for table in by
     ) or ((),)
     used = {each.attribute.column for table in tables for each in table}
     unused = [column for column in public if column not in used]
     if unused:
         raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
-    if first is not None and not any(each.attribute.period for table in tables for each in table):
+    by_period = any(each.attribute.period in PERIODS for table in tables for each in table)
+    if date_format and not by_period:
+        raise InputError("a date format is given, but no table is by period: group by month(COLUMN).")
+    if first is not None and not by_period:
         raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
     return tables
 
 
 def _grouping(
-    text: str, public: Mapping[str, Sequence[object]], dates: tuple[date | None, date | None], zone: str
+    text: str,
+    public: Mapping[str, Sequence[object]],
+    dates: tuple[date | None, date | None],
+    zone: str,
+    date_format: str,
 ) -> Grouping:
     match = _PERIOD.fullmatch(text)
     if match is None:
@@ -220,7 +236,7 @@ def _grouping(
         return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
     if period not in PERIODS:
         raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
-    attribute = Attribute(column, period, zone)
+    attribute = Attribute(column, period, zone, date_format)
     if column in public:
         return Grouping(attribute, _group_names(column, public[column]))
     first, last = dates
@@ -266,17 +282,20 @@ class Misfits:
     name: str
     n: int
     shares: dict[str, float]
+    formats: tuple[str, ...] = ()
+    """Other formats that read the dates, if the one that was named does not."""
 
     @property
     def most(self) -> bool:
-        """Whether most of the documents are in no group."""
-        return sum(self.shares.values()) > _MOST
+        """Whether most of the documents are in no group, or dates may be read wrongly."""
+        return sum(self.shares.values()) > _MOST or bool(self.formats)
 
     def __str__(self) -> str:
         # Only all are 100 %, and none are 0 %.
         percents = {reason: 100 if n == 1 else min(max(round(100 * n), 1), 99) for reason, n in self.shares.items()}
         listed = ", ".join(f"{percent} % {reason}" for reason, percent in percents.items())
-        return f"Of the first {self.n:,} records, by {self.name}: {listed}."
+        readable = f" Their dates can be read with {say_formats(self.formats)}." if self.formats else ""
+        return f"Of the first {self.n:,} records, by {self.name}: {listed}.{readable}"
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
@@ -285,7 +304,8 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     Where groups are found privately, any value may be in one.
     """
     attribute, groups = grouping.attribute, grouping.groups
-    kind = "truth value" if attribute.period == BOOLEAN else "date in ISO 8601, such as 2024-03-31"
+    written = f"the format {attribute.date_format}" if attribute.date_format else "ISO 8601, such as 2024-03-31"
+    kind = "truth value" if attribute.period == BOOLEAN else f"date in {written}"
     reasons = Counter[str]()
     for value in values:
         group = None if value is None else attribute.group(value)
@@ -296,7 +316,9 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
         elif groups is not None and group not in groups:
             reasons["are in none of the listed groups"] += 1
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    return Misfits(attribute.name, len(values), shares)
+    formats = date_formats([each for each in values if each is not None]) if attribute.period in PERIODS else None
+    others = () if formats is None or attribute.date_format in formats else formats
+    return Misfits(attribute.name, len(values), shares, others)
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

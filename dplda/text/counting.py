@@ -23,6 +23,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dplda.base.processes import interrupts_blocked
 from dplda.text.asian_languages import is_segmented
 from dplda.text.reading_options import Tokenization
 from dplda.text.records import CountedDocuments, Defect, TextRecord
@@ -79,7 +80,8 @@ def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> 
     try:
         for chunk in chunks:
             texts = [record.text for record in chunk.records]
-            waiting.append((chunk, pool.submit(_count_here, texts)))
+            with interrupts_blocked():  # this may start processes
+                waiting.append((chunk, pool.submit(_count_here, texts)))
             if len(waiting) > 2 * processes:
                 done, future = waiting.popleft()
                 yield _assemble(done, future.result())

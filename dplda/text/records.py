@@ -383,7 +383,10 @@ def choose_columns(path: Path | str, names: Sequence[str], options: ReadOptions,
 
 
 def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
-    """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
+    """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`.
+
+    It is also an error to group by the column of the text.
+    """
     named = [
         *(("text", name) for name in options.text_fields),
         ("id", options.id_field),
@@ -395,6 +398,13 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
             alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
             meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
             raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
+    text = options.text_fields or [name for name in TEXT_NAMES if name in names][:1]
+    for name in options.group_fields:
+        if name in text:
+            raise InputError(
+                f"{name!r} is the column of the text, by which nothing can be grouped. Name a column of short values, "
+                "such as a product or a date."
+            )
 
 
 class NoTextColumn(InputError):

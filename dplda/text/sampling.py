@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dplda.text.compression import without_compression
+from dplda.text.dates import date_formats
 from dplda.text.delimited import table_records
 from dplda.text.formats import Located, locate, open_located
 from dplda.text.json_lines import json_records
@@ -66,6 +67,8 @@ class ColumnFacts:
     text_share: float
     mean_words: float
     distinct_share: float
+    n_repeated: int  # number of values that an earlier row has, too
+    date_formats: tuple[str, ...] | None  # in which the values may be dates (`dates.date_formats`)
     examples: tuple[str, ...]  # shortened values
 
     @property
@@ -172,7 +175,7 @@ def column_facts(sample: Sample) -> list[ColumnFacts]:
     """Return the statistics of each column in the sample."""
     unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
     return [
-        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, ())
+        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, 0, None, ())
         if name in unread  # a nested type
         else _facts(name, [row.get(name) for row in sample.rows], sample.types.get(name))
         for name in sample.names
@@ -185,7 +188,7 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
     seen = sorted({_type_name(value) for value in present})
     numeric = bool(texts) and len(texts) == len(present) and all(map(_is_number, texts))
     kind = declared or ("number" if numeric else " or ".join(seen) or "no values")
-    n = max(len(values), 1)
+    n, n_distinct = max(len(values), 1), len({str(value) for value in present})
     return ColumnFacts(
         name=name,
         type=kind,
@@ -193,7 +196,9 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         unnamed_share=sum(unit_key(value) is None for value in present) / n,
         text_share=0.0 if numeric else len(texts) / n,
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
-        distinct_share=len({str(value) for value in present}) / max(len(present), 1),
+        distinct_share=n_distinct / max(len(present), 1),
+        n_repeated=len(present) - n_distinct,
+        date_formats=date_formats(texts) if len(texts) == len(present) else None,
         examples=tuple(dict.fromkeys(map(_shorten, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
     )
 

@@ -95,6 +95,22 @@ def test_levels_that_do_not_rise_are_refused(dplda, wrong: list[object]) -> None
     assert dplda("budget", "show", "--json").json == {"datasets": []}
 
 
+def test_a_grant_that_promises_little_says_so(dplda) -> None:
+    usual = dplda("budget", "grant", "a", "--epsilon", 10, "--delta", 1e-5)
+    assert "promises little" not in usual.out + usual.err
+    assert "is large" not in usual.out + usual.err
+    much = dplda("budget", "grant", "a", "--epsilon", 4, "--then", 20, "--delta", 0.001).out
+    assert "Epsilon 20 promises little: an attacker who knows all other data may tell, in up to 9" in much
+    assert "Delta 0.001 is large with more than 1,000 units" in much
+
+
+def test_a_grant_for_a_name_without_runs_names_the_one_that_is_like_it(dplda, saved: str) -> None:
+    meant = "No such dataset yet: reviws (did you mean reviews?)."
+    assert meant in dplda("budget", "grant", "reviws", "--epsilon", 4, "--delta", 1e-6).out
+    for name in ("reviews", "letters"):
+        assert "did you mean" not in dplda("budget", "grant", name, "--epsilon", 4, "--delta", 1e-6).out
+
+
 def test_an_unbounded_grant_says_so(dplda) -> None:
     assert "unbounded" in dplda("budget", "grant", "toys", "--unbounded").out
     assert dplda("budget", "grant", "toys", "--unbounded", "--json").json["grant"]["unbounded"] is True

@@ -213,6 +213,43 @@ def test_rounded_numbers_of_persons_are_told(dplda, home: Path, ids: tuple[float
     assert f"{4 if status else 1} of the first 4 records have a value in 'u' that names no unit" in answer.out
 
 
+def test_a_grant_under_another_spelling_and_a_weak_one_are_noted_by_a_dry_run(dplda, home: Path) -> None:
+    write_csv(home / "letters.csv")
+    dry = ("fit", "letters.csv", "--text-field", "Beschwerde", "--language", "de", "--dry-run")
+    assert "another spelling" not in dplda(*dry).out
+    dplda("budget", "grant", "leters", "--epsilon", 4, "--delta", 1e-6)
+    assert "There is one for leters, which no run has charged. Is that another spelling?" in dplda(*dry).out
+    dplda("budget", "grant", "letters", "--epsilon", 40, "--delta", 0.01)
+    weak = dplda(*dry, "--epsilon", 12, "--delta", 0.01).out
+    assert "another spelling" not in weak
+    assert re.search(r"Epsilon 1[12][.\d]* promises little", weak)
+    assert "Delta 0.01 is large with about 400 units" in weak
+
+
+def test_what_seems_wrong_with_columns_is_noted(dplda, home: Path) -> None:
+    def notes(rows: list[dict[str, object]], *options: str) -> str:
+        (home / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(dplda("check", "r.jsonl", *options).out)
+
+    rows = [
+        {"id": i, "day": f"2024-05-{i % 28 + 1:02}", "kind": f"k{i % 3}", "text": f"{GERMAN} {i}"} for i in range(500)
+    ]
+    usual = notes(rows)
+    for unusual in ("looks like a category", "repeat the text", "that an earlier one has", "not in ISO 8601"):
+        assert unusual not in usual
+    assert "candidates: day" not in usual  # dates are no people
+    assert "Column 'kind' looks like a category rather than text: it has 3 different" in notes(
+        rows, "--text-field", "kind"
+    )
+    twice = [*rows, *rows[:60]]
+    assert "60 of the first 560 records repeat the text of an earlier one." in notes(twice)
+    assert "60 of the first 560 records have an id ('id') that an earlier one has. Each still counts" in notes(twice)
+    assert "Records with the same id count as one document." in notes(twice, "--id-field", "id")
+    told = notes([row | {"day": f"{i % 28 + 1}.5.2024"} for i, row in enumerate(rows)])
+    assert "The dates in 'day' are not in ISO 8601. To tabulate by them, give --date-format %d.%m.%Y." in told
+    assert "candidates: day" not in told
+
+
 def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(
         jsonl({"text": "the one and only", "u": 1}, {"text": "the other", "u": None}, {"u": 2})

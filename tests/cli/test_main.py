@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import warnings
 
 import click
@@ -78,6 +79,18 @@ def test_an_interrupt_ends_with_130(failing, capsys) -> None:
     failing(KeyboardInterrupt())
     assert main(["fail"]) == 130
     assert capsys.readouterr().err.strip() == "dplda: interrupted."
+
+
+def test_the_traceback_of_a_thread_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def leave_a_thread_behind() -> None:
+        thread = threading.Thread(target=lambda: int("patient Smith"))
+        thread.start()
+        thread.join()
+
+    monkeypatch.setitem(cli.commands, "fail", click.Command("fail", callback=leave_a_thread_behind))
+    assert main(["fail"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert threading.excepthook is threading.__excepthook__
 
 
 def test_an_interrupt_says_what_was_spent(failing, capsys) -> None:

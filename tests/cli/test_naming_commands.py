@@ -32,6 +32,42 @@ def test_names_are_kept_and_shown_everywhere(dplda, model: Path, home: Path) -> 
     assert "Heating" in Path("r.html").read_text()
 
 
+def test_names_of_a_person_stay_and_every_version_can_be_returned_to(dplda, model: Path, home: Path) -> None:
+    (home / "l.yaml").write_text("1: {name: Heating, sentence: Broken boilers.}")
+    by_hand = dplda("label", "./m", "--labels", "l.yaml")
+    assert load(model).topic_names == {1: "Heating"}
+    assert by_hand.out.splitlines()[-1] == "The names before these: dplda label ./m --undo"
+    by_words = dplda("label", "./m")
+    assert "Kept names that a person gave: 1. To replace them, too: --replace" in by_words.out
+    names = load(model).topic_names
+    assert (names[1], load(model).topic_sentences, len(names)) == ("Heating", {1: "Broken boilers."}, 3)
+    again = dplda("label", "./m", "--json").json  # the names that it made itself are no person's
+    assert again["kept"] == [[1]]
+    assert dplda("label", "./m", "--replace", "--json").json["kept"] == []
+    replaced = load(model).topic_names
+    assert replaced[1] != "Heating"
+    assert dplda("label", "./m", "--replace", "--undo").status == 2
+
+    seen = []
+    for _ in range(5):
+        assert dplda("label", "./m", "--undo").status == 0
+        seen.append(load(model).topic_names)
+    assert seen == [names, names, {1: "Heating"}, {}, replaced]  # back to the beginning, and to the last ones
+
+
+def test_no_earlier_names_and_names_that_were_damaged_are_one_line(dplda, model: Path) -> None:
+    assert "have had no other names" in dplda("label", "./m", "--undo").err
+    dplda("label", "./m")
+    kept = load(model).facts
+    for content in ("{", '{"a": 1}', '[{"topic_names": 3}]', "[3]"):
+        (model / "names.json").write_text(content)
+        for command in (["label", "./m", "--undo"], ["label", "./m"]):
+            answer = dplda(*command)
+            assert (answer.status, answer.out) == (2, "")
+            assert "cannot be read. Restore it, or remove it." in answer.err
+    assert load(model).facts == kept
+
+
 def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path, home: Path) -> None:
     cuts = dplda("tree", "./m", "--json").json["cuts"]
     for count, groups in cuts.items():

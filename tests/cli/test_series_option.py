@@ -39,7 +39,7 @@ def weeks(dplda, home: Path) -> list[Path]:
 def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[Path], home: Path) -> None:
     first = dplda("fit", weeks[0], *FIT, "--series", "support", "--topics", 4)
     assert first.status == 0, first.err
-    assert "a series of one batch (week-1)" in first.err
+    assert "A series of one batch (week-1)" in first.err
     assert "Series support begins with this batch." in first.out
     dry = dplda("fit", weeks[1], *FIT, "--series", "support", "--unit", "document", "--dry-run")
     assert dry.status == 0, dry.err

@@ -192,6 +192,59 @@ def test_a_column_that_fits_no_group_is_asked_about_before_it_is_charged(
     assert charged(dplda) == 2
 
 
+@pytest.fixture
+def dated(tickets, home):
+    """The tickets, with days as they are written in some countries."""
+    lines = [json.loads(line) for line in (home / tickets).read_text().splitlines()]
+    for i, line in enumerate(lines):
+        line["day"] = f"{i % 28 + 1:02}/{i % 3 + 1:02}/2024"
+    (home / "tickets.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return "tickets.jsonl"
+
+
+def test_dates_of_another_format_are_read_where_it_is_declared_and_never_guessed(dplda, dated, fitted, home):
+    asked = ("tabulate", fitted, dated, "--by", "month(day)", "--epsilon", "0.5")
+    for wrong in ([], ["--date-format", "%m/%d/%Y"]):  # the second reads the first days of the months, wrongly
+        refused = dplda(*asked, *wrong)
+        assert (refused.status, refused.out) == (2, "")
+        assert "Their dates can be read with --date-format %d/%m/%Y." in refused.err
+        assert charged(dplda) == 1
+    assert "such as %d.%m.%Y for 31.12.2024" in dplda(*asked, "--date-format", "%d.%m").err
+    by_team = (*asked[:3], "--by", "team", "--date-format", "%d/%m/%Y")
+    assert "no table is by period" in dplda(*by_team).err
+    read = dplda(*asked, "--date-format", "%d/%m/%Y", "--from", "2024-01-01", "--to", "2024-03-31", "--json")
+    assert read.status == 0, read.err
+    assert "Of the first" not in read.err
+    assert Ledger().run(read.json["table"]).parameters["date_format"] == "%d/%m/%Y"
+    checked = dplda("check", dated).out
+    assert "The dates in 'day' are not in ISO 8601. To tabulate by them, give --date-format %d/%m/%Y." in checked
+
+
+def test_nothing_is_grouped_by_the_text(dplda, tickets, fitted):
+    for command in (
+        ("tabulate", fitted, tickets, "--by", "text"),
+        ("corpus", "import", tickets, "s", "--group-field", "text"),
+    ):
+        refused = dplda(*command)
+        assert (refused.status, refused.out) == (2, "")
+        assert "'text' is the column of the text, by which nothing can be grouped." in refused.err
+
+
+def test_the_last_line_says_what_is_spent_and_a_new_name_is_noticed(dplda, tickets, fitted, home):
+    (home / "batch.jsonl").write_text((home / tickets).read_text())
+    suggested = "Dataset batch is a new name, with a budget of its own. If its documents belong to tickets"
+    for command in ("tabulate", "evaluate"):
+        new = dplda(command, fitted, "batch.jsonl", "--epsilon", "0.5", "--dry-run")
+        assert suggested in new.out
+        known = dplda(command, fitted, "batch.jsonl", "--epsilon", "0.5", "--dataset", "tickets")
+        assert known.status == 0, known.err
+        assert "is a new name" not in known.err
+        assert known.err.splitlines()[-1].startswith("Dataset tickets: epsilon ")
+        assert "spent of" not in known.out
+    charged = dplda("tabulate", fitted, "batch.jsonl", "--epsilon", "0.5")
+    assert suggested in charged.err
+
+
 def test_the_terminal_is_asked(dplda, tickets, fitted, monkeypatch):
     asked = []
     monkeypatch.setattr("dplda.cli.table_commands.confirm", lambda question, otherwise: asked.append(question))

@@ -158,10 +158,18 @@ def test_words_that_were_left_out_as_too_frequent_are_no_new_topic(first):
 def test_names_stay_and_no_topic_is_surer_than_before(first):
     prior = prior_of(first)
     named = dplda.PriorTopics(
-        prior.topics, prior.words, "a test", True, counts=prior.counts, names={2: "heating"}, probabilities=(0.5,) * 5
+        prior.topics,
+        prior.words,
+        "a test",
+        True,
+        counts=prior.counts,
+        names={1: "a, b", 2: "heating"},
+        made_names=frozenset({1}),
+        probabilities=(0.5,) * 5,
     )
     model = fitted(batch_of([1, 1, 1, 1, 1, 0], 10), named)
-    assert model.topic_names == {2: "heating"}
+    assert model.topic_names == {1: "a, b", 2: "heating"}
+    assert model.facts.made_names == ((1,),)
     assert "clear" not in model.verdicts
     assert max(model.probabilities) == 0.5
 

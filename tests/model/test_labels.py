@@ -74,6 +74,14 @@ def test_distinctive_names_have_no_word_in_common():
     assert names
 
 
+def test_names_that_no_person_gave_are_known_after_a_merge():
+    named = labels.add_labels(make_model(), labels.from_words(make_model()), by_person=False)
+    assert labels.given_by_person(named) == []
+    named = labels.add_labels(named, {(0,): Label("Heating"), (1, 2): Label("Both")})
+    assert labels.given_by_person(named) == [(0,), (1, 2)]
+    assert labels.given_by_person(merge_topics(named, [(1, 2)])) == [(0,)]
+
+
 def test_a_file_names_topics_by_number(tmp_path):
     file = tmp_path / "l.yaml"
     file.write_text('0: Heating\n"1": {name: " Two  words ", sentence: "One.\\nTwo."}\n"1, 0": Both\n')

@@ -68,6 +68,21 @@ def test_a_date_falls_into_a_period_of_the_calendar(period, value, zone, name):
     assert Attribute("d", period, zone).group(value) == name
 
 
+@pytest.mark.parametrize(
+    ("value", "format", "zone", "name"),
+    [
+        ("01.02.2024", "%d.%m.%Y", "UTC", "2024-02-01"),
+        ("01/02/2024", "%m/%d/%Y", "UTC", "2024-01-02"),
+        ("31/12/24 23:30 +0000", "%d/%m/%y %H:%M %z", "Europe/Berlin", "2025-01-01"),
+        ("2024-02-01", "%d.%m.%Y", "UTC", None),  # nothing is guessed
+        ("31.02.2024", "%d.%m.%Y", "UTC", None),
+        ("01.02.2024", "", "UTC", None),
+    ],
+)
+def test_a_date_in_a_declared_format_falls_into_its_period(value, format, zone, name):
+    assert Attribute("d", "day", zone, format).group(value) == name
+
+
 @given(st.dates(min_value=date(1000, 1, 1)), st.dates(min_value=date(1000, 1, 1)), st.sampled_from(sorted(PERIODS)))
 def test_periods_are_in_alphabetical_order(one, other, period):
     first, second = sorted((one, other))

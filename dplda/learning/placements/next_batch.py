@@ -101,12 +101,14 @@ def learn(
     prevalence = np.maximum(share[kept], max(share_std, 1e-9))
     names = guided.names(tuple(settings.model.seed_words or ()), k)  # of guided topics, in place of earlier names
     named = [(names[topic] if names else "") or prior.names.get(topic, "") for topic in kept]
+    made = [(new,) for new, topic in enumerate(kept) if topic in prior.made_names and named[new] == prior.names[topic]]
     facts = {
         **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
         "share_std": min(share_std, 1.0),
         **({"topic_names": named} if any(named) else {}),
+        **({"made_names": made} if made else {}),
     }
     return Learned(
         topics=topics.T,

@@ -20,6 +20,7 @@ from dplda.base.arrays import Gpu, computing_with, find_gpu
 from dplda.base.compiled import cache_folder
 from dplda.base.config import ExecutionSettings
 from dplda.base.errors import InputError
+from dplda.base.processes import interrupts_blocked
 from dplda.base.progress import Progress
 from dplda.base.threads import thread_count
 from dplda.private.passes.cluster_passes import ClusterPasses, connected
@@ -60,7 +61,8 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
     pool = ProcessPoolExecutor(min(len(missing), thread_count(), _MAX_PROCESSES), **ignore)
     futures: list[Future[None]] = []
     try:
-        futures.extend(pool.submit(_compile, kernel) for kernel in missing)
+        with interrupts_blocked():
+            futures.extend(pool.submit(_compile, kernel) for kernel in missing)
         yield lambda progress: _wait(futures, progress)
     finally:  # idle processes end by themselves
         pool.shutdown(kill_workers=not all(future.done() for future in futures))
