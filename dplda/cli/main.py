@@ -29,6 +29,7 @@ from dplda.cli.plan_command import plan
 from dplda.cli.prior_command import prior
 from dplda.cli.report_command import report
 from dplda.cli.run_commands import runs, software, transform
+from dplda.cli.search_command import search
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
 
@@ -41,6 +42,7 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     prior: "Have public text written for `dplda fit --prior`.",
     fit: "Learn topics from a corpus.",
     topics: "Show the topics of a run.",
+    search: "Find topics of all runs by their words.",
     label: "Name the topics of a run.",
     tree: "Group similar topics of a run.",
     merge: "Merge topics of a run.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import shown
-from dplda.text.tokenizers import JOINER
+from dplda.text.reading_options import JOINER
 
 _CARD_WORDS = 10  # maximum number of words listed for a topic
 
