@@ -23,6 +23,7 @@ from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
 from dplda.cli.evaluate_command import evaluate
+from dplda.cli.examples_command import examples
 from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
@@ -43,6 +44,7 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     fit: "Learn topics from a corpus.",
     topics: "Show the topics of a run.",
     search: "Find topics of all runs by their words.",
+    examples: "Show public texts that are about each topic.",
     label: "Name the topics of a run.",
     tree: "Group similar topics of a run.",
     merge: "Merge topics of a run.",
