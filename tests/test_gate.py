@@ -47,6 +47,8 @@ TAKEN = {  # by each module, of the names that other protected packages define
     # Corpora that were planted or declared public.
     "dplda.runs.grid": {"ExactGate", "LocalPasses", "fingerprint"},
     "dplda.runs.priors": {"cache_root", "fingerprint"},
+    # Of texts declared public: which of them the ledger knows.
+    "dplda.runs.examples": {"document_codes"},
     "dplda.audit.games": {"Curator", "LocalPasses"},
     "dplda.audit.replay": {"Curator"},
     # The names of files, and no document.
@@ -67,6 +69,7 @@ EXACT_SUMS = {
     "clip_bins": set(),
     "ExactNoise": {"dplda.runs.run", "dplda.audit.games", "dplda.runs.grid"},
     "counts_for": {"dplda.cli.run_commands", "dplda.runs.grid", "dplda.audit.shadow_models"},
+    "raw_texts": {"dplda.runs.examples"},  # public, or on the screen of their holder
     "read_sample": {"dplda.cli.check_command"},
     "first_records": {"dplda.cli.table_commands"},
     "first_groups": {"dplda.cli.table_commands"},  # on the screen: how many of the first documents are in no group
@@ -251,6 +254,7 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
         "unit",
         "name",
         "places",
+        "named_places",
         "public_vocabulary",
         "reading",
         "tokenization",
@@ -337,7 +341,11 @@ def test_nothing_outside_touches_the_curators_private_parts():
             assert not reached, module
 
 
-LOADED = {"load_name('dplda.runs.tabulation', 'tabulate')", "load_name('dplda.runs.evaluation', 'evaluate')"}
+LOADED = {
+    "load_name('dplda.runs.tabulation', 'tabulate')",
+    "load_name('dplda.runs.evaluation', 'evaluate')",
+    "load_name('dplda.runs.examples', 'examples')",
+}
 LAZY_PACKAGES = {"dplda", "dplda.budget", "dplda.private"}
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import math
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -28,7 +31,7 @@ from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
 from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
-from dplda.budget.privacy_filter import LedgerState, admit, admit_public
+from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
 from dplda.budget.reservation import Reservation
 from dplda.budget.schema import Verification
 from dplda.budget.sketches import Fingerprint
@@ -38,6 +41,8 @@ _GRANT_RANGES = {
     "delta": Range(low=1e-15, high=0.1, unit="probability"),
     "batches_per_document": Range(low=1, high=10_000, unit="batches of a series", integer=True),
 }
+
+_PLACE = b"dplda place 1 "
 
 
 class Ledger:
@@ -170,6 +175,27 @@ class Ledger:
         with self._store.reading() as session:
             state = self._verified_state(session)
             admit_public(state, dataset, [fingerprint.code, *queries.find_overlaps(session, fingerprint)])
+
+    def check_not_private(self, dataset: str, places: Collection[str]) -> None:
+        """Raise `BudgetRefused` if `dataset`, or a run on files at one of `places`, has a bounded budget.
+
+        `places` are real paths. A run on a folder read everything in it. The content of the documents decides nothing.
+        """
+        with self._store.reading() as session:
+            state = self._verified_state(session)
+        around = {str(above) for place in places for above in (Path(place), *Path(place).parents)}
+        refuse_private(state, dataset, self.place_codes(around))
+
+    def place_codes(self, places: Collection[str]) -> list[str]:
+        """Return keyed codes of `places`, which are real paths; sorted. A run records those that its corpus names."""
+        return sorted(
+            hmac.new(self.key, _PLACE + os.fsencode(place), hashlib.sha256).hexdigest()[:16] for place in places
+        )
+
+    def private_documents(self) -> NDArray[np.uint64]:
+        """Return the codes of the documents in the sketches of charged runs with a bounded budget, sorted. Private."""
+        with self._store.reading() as session:
+            return queries.private_documents(session, self._verified_state(session))
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the comparisons with this `key` (`comparison`).

@@ -20,6 +20,7 @@ from dplda.budget.accountant import NOTHING, Cost, failure_of_query
 from dplda.budget.events import Event, at_least
 from dplda.text.records import DOCUMENT
 
+PLACES = "places"  # the parameter of a run that holds the codes of the files it read (`Ledger.place_codes`)
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
@@ -288,7 +289,7 @@ class RunRecord:
             "sound": self.sound,
             "status": self.status if released else _INCOMPLETE,
             "reason": self.reason if released else "",
-            "parameters": dict(self.parameters),
+            "parameters": {name: value for name, value in self.parameters.items() if name != PLACES},
             "mu_squared": _finite(cost.mu_squared),
             "events": [
                 {**planned.event.to_json(), "status": planned.status if released else "planned"}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from dplda.base.errors import BudgetRefused
 from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
-from dplda.budget.ledger_records import Basis, Grant, Guarantee, RunRecord, Status
+from dplda.budget.ledger_records import PLACES, Basis, Grant, Guarantee, RunRecord, Status
 from dplda.text.reading_options import READING_FACTS
 
 _FIRST_GRANT = Grant()
@@ -232,6 +232,26 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
                 "declared public is read without charging one. If its documents are public: "
                 f"dplda budget grant {shlex.quote(name)} --unbounded"
             )
+
+
+def refuse_private(state: LedgerState, dataset: str, codes: Collection[str]) -> None:
+    """Raise `BudgetRefused` if texts to be shown have the name or the files of a dataset with a bounded budget.
+
+    `dataset` is their name, and `codes` those of their places and of the folders that contain these. These are public
+    facts; the content of the documents, and which datasets share some, decides nothing.
+    """
+    bounded = [run for run in state.runs if not state.grant(run.dataset).unbounded]
+    named = dataset in {*state.grants, *(run.dataset for run in state.runs)} and not state.grant(dataset).unbounded
+    read = next((run for run in bounded if not set(codes).isdisjoint(run.parameters.get(PLACES, ()))), None)
+    if not (named or read):
+        return
+    name = dataset if read is None else read.dataset
+    known = f"run {read.id} read these files" if read is not None else "this corpus has its name"
+    raise BudgetRefused(
+        f"Dataset {name!r} has a bounded budget ({state.grant(name)}), and {known}: its texts cannot be shown. Name "
+        f"public text, under another name. If its documents are public: dplda budget grant {shlex.quote(name)} "
+        "--unbounded"
+    )
 
 
 def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:

@@ -174,6 +174,14 @@ def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -
     return np.concatenate([np.zeros(0, np.uint64), *(codes_from_text(row.ids) for row in rows if row is not None)])
 
 
+def private_documents(session: Session, state: LedgerState) -> NDArray[np.uint64]:
+    """Collect the hashes in the sketches of charged runs whose dataset has a bounded budget, ascending."""
+    private = {run.fingerprint for run in state.runs if run.is_charged and not state.grant(run.dataset).unbounded}
+    rows = (session.get(schema.SketchRow, code) for code in private if code is not None)
+    hashes = [Sketch.from_text(row.documents).hashes for row in rows if row is not None]
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *hashes]))
+
+
 def other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
     """Find the codes of recorded groupings that group documents of `fingerprint` into other units.
 

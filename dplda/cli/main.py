@@ -24,12 +24,14 @@ from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
 from dplda.cli.evaluate_command import evaluate
+from dplda.cli.examples_command import examples
 from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.prior_command import prior
 from dplda.cli.report_command import report
 from dplda.cli.run_commands import runs, software, transform
+from dplda.cli.search_command import search
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
 
@@ -45,6 +47,8 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in
     },
     "Look": {
         topics: "Show the topics of a run.",
+        search: "Find topics of all runs by their words.",
+        examples: "Show public texts that are about each topic.",
         label: "Name the topics of a run.",
         tree: "Group similar topics of a run.",
         merge: "Merge topics of a run.",

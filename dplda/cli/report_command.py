@@ -13,7 +13,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, write_file
-from dplda.cli.options import find_ledger, json_option, ledger_option, open_model
+from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
 from dplda.model import TopicModel
 from dplda.model.topic_model import refuse_existing
 
@@ -70,6 +70,7 @@ def report(
     The page needs no network. A paper is for those who must approve a publication: an entry for a public registry, a
     checklist, or an impact assessment. It shows no topics.
     """
+    from dplda.model.examples import load
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
@@ -85,7 +86,8 @@ def report(
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
     output = output or Path(_PAGE)
     refuse_existing(output)
-    models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]
+    of_topics = [_with_model(run, ledger_path) for run in runs]
+    models = [open_model(run, ledger_path) for run in of_topics]
     write_report(
         models,
         output,
@@ -93,6 +95,7 @@ def report(
         wording=wording,
         batches=_batches(models, ledger_path),
         tables=_tables(models, ledger_path),
+        examples=[load(m, model_folder(run, ledger_path)) for run, m in zip(of_topics, models, strict=True)],
     )
     if as_json:
         named = [model.facts.run for model in models]

@@ -12,7 +12,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import first_records, look, new_name_of, show_dry_run
+from dplda.cli.check_command import look, new_name_of, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,

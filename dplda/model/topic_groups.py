@@ -31,6 +31,22 @@ def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArra
     return np.asarray(np.sqrt(np.clip(1 - overlap, 0.0, 1.0)))
 
 
+def plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Place n points in a plane by their `distances` (n, n), by classical multidimensional scaling (Torgerson 1952).
+
+    Returns the points (n, 2), around the origin, and the share of the variance that the plane keeps, from 0 to 1. Of
+    the two directions of each axis, the one with the larger farthest coordinate is positive.
+    """
+    squares = distances**2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    kept = np.maximum(values[::-1][:2], 0.0)
+    points = vectors[:, ::-1][:, :2] * np.sqrt(kept)
+    farthest = points[np.abs(points).argmax(axis=0), (0, 1)]
+    whole = np.maximum(values, 0.0).sum()
+    return points * np.where(farthest < 0, -1.0, 1.0), float(kept.sum() / whole) if whole else 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class TopicTree:
     """A hierarchy of some topics of a model."""

@@ -242,6 +242,10 @@ class TopicModel:
         """Measure coherence, perplexity and gain in `corpus`, charged to its budget: see `dplda.evaluate`."""
         return load_name("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
 
+    def examples(self, corpus: Any, each: int = 3, **options: Any) -> Any:
+        """Choose texts of a public `corpus` that show what topics are about: see `dplda.runs.examples.examples`."""
+        return load_name("dplda.runs.examples", "examples")(self, corpus, each, **options)
+
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""
         save(self, directory)

@@ -23,6 +23,7 @@ from dplda.learning.estimates import Estimates
 from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.learning.settings import LISTED
 from dplda.model import TopicModel
+from dplda.model.examples import Examples
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
 from dplda.report import comparison_of_runs, comparison_pictures, promise, run_pictures, summary, table_pictures
@@ -55,6 +56,7 @@ def write_report(
     date: datetime.date | None = None,
     batches: Mapping[str, TopicModel] | None = None,
     tables: Sequence[Tables] = (),
+    examples: Sequence[Examples | None] = (),
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
@@ -62,16 +64,18 @@ def write_report(
     its guarantee is for the runs shown alone. `wording` changes words of the page only; `date` is today if None.
     `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
     then be the only one. `tables` are released tables of topics of `models` or `batches`.
+    `examples` are public texts about the topics of each of `models`, None for a model without any.
 
-    The page contains released numbers only: topics, prevalence, privacy statements, public parameters and the outcomes
-    of a comparison, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run
-    occurs twice, two runs have no word in common, the wording does not fit, or the file cannot be written.
+    Besides such texts, the page contains released numbers only: topics, prevalence, privacy statements, public
+    parameters and the outcomes of a comparison, but no seconds if its corpus is private. Raises `InputError` if there
+    is nothing to report, a run occurs twice, two runs have no word in common, the wording does not fit, or the file
+    cannot be written.
     """
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:
         today = date or datetime.date.today()
-        page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables)
+        page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables, examples)
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
@@ -85,9 +89,11 @@ def _render(
     date: datetime.date = datetime.date.min,
     batches: Mapping[str, TopicModel] | None = None,
     tables: Sequence[Tables] = (),
+    examples: Sequence[Examples | None] = (),
 ) -> str:
     """Return the page as text; parameters and errors are as in `write_report`."""
-    names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
+    names, known = _names(models, comparison), guarantees or {}
+    topics = shown_topics(models, wording, examples)
     return template("page.html.j2").render(
         title=_title(models, comparison, wording.title),
         hidden=len({word.casefold() for word in wording.hidden}),
@@ -175,6 +181,7 @@ def _run_section(
         },
         "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix),
         "topics": cards(model, topics, shares),
+        "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
@@ -283,6 +290,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
                     }
                     for word, probability in words
                 ],
+                "examples": [shown(text) for text in topics.examples.get(topic, ())],
             }
         )
     return cards

@@ -12,7 +12,7 @@ from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.labels import group_labels
-from dplda.model.topic_groups import TopicTree, hellinger, topic_tree
+from dplda.model.topic_groups import TopicTree, hellinger, plane, topic_tree
 from dplda.report.pictures import (
     BLUE,
     ORANGE,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the table; the figure starts at the first
 _FAR = 0.8  # Hellinger distance: beyond it, topics have too little in common for groups to mean anything
+_MAPPED = 8  # topics from which on they are drawn as a map
+_LARGEST_CIRCLE = 5200  # area of the most common topic's circle, in square points, on a chart 720 points wide
 _NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
 
 
@@ -52,6 +54,7 @@ def pictures(
     drawn = [
         _prevalence(model, topics, prefix, shares),
         _relations(model, topics, prefix),
+        _map(model, topics, prefix, shares),
         _attack(model.privacy, prefix),
         _budget(model, prefix),
         _signal(model, prefix),
@@ -252,6 +255,53 @@ def _relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture |
         table=Table(("topic", "nearest topic", "distance"), [(shown(a), shown(b), c) for a, b, c in numbers]),
         definition="Distance is that of Hellinger between the topics' word probabilities: 0 for equal topics, 1 for "
         "topics without a word in common. The tree is made by Ward's method.",
+    )
+
+
+def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture | None:
+    """Draw the listed topics as circles, near ones close together; None for fewer than eight topics."""
+    listed = model.listed_topics
+    if len(listed) < _MAPPED:
+        return None
+    distances = hellinger(model.topics[listed], model.topics[listed])
+    np.fill_diagonal(distances, 0.0)  # whatever the rounding
+    points, kept = plane(distances)
+    sizes = np.maximum((model.prevalence if shares is None else shares.value)[listed], 0.0)
+    areas = sizes / (sizes.max() or 1.0)
+    order = np.argsort(-areas, kind="stable")  # small circles above large ones
+
+    def draw(axes: Sequence[Axes]) -> None:
+        chart = axes[0]
+        scale = (chart.figure.bbox.width / 720) ** 2
+        for place in order:
+            x, y = points[place]
+            chart.scatter(x, y, _LARGEST_CIRCLE * scale * areas[place], color=(BLUE, 0.25), edgecolor=BLUE)
+        for topic, (x, y) in zip(listed, points, strict=True):
+            chart.text(x, y, str(topic), ha="center", va="center", weight="bold")
+        chart.set_aspect("equal", adjustable="datalim")
+        chart.margins(0.16)
+        chart.grid(visible=False)
+        chart.set(xticks=[], yticks=[])
+        chart.spines[:].set_visible(False)
+
+    pairs = distances + np.diag(np.full(len(listed), np.inf))
+    one, other = np.unravel_index(pairs.argmin(), pairs.shape)
+    rows = [
+        (shown(f"{topic} {topics.title(topic)}"), percent(float(size)), f"{x:.2f}", f"{y:.2f}")
+        for topic, size, (x, y) in zip(listed, sizes, points, strict=True)
+    ]
+    return Picture(
+        name=f"{prefix}-map",
+        title="A map of the topics",
+        alt=f"Map of {len(listed)} topics, drawn as circles with their numbers. The two most alike are topics "
+        f"{listed[one]} and {listed[other]}. The numbers below give the place of each topic.",
+        note="Topics with many words in common are close together, and the area of a circle is the topic's share. The "
+        f"directions mean nothing. Numbers are those of the topics. A flat map keeps {kept:.0%} of the differences "
+        "between these topics: which are the most alike, the tree tells better.",
+        drawing=Chart(draw, height=460, narrow_height=340),
+        table=Table(("topic", "share", "to the right", "up"), rows),
+        definition="Classical multidimensional scaling of the Hellinger distances between the topics' word "
+        "probabilities; the percentage is the share of their variance in the plane.",
     )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.examples import Examples
 from dplda.report.pictures import shown
-from dplda.text.tokenizers import JOINER
+from dplda.text.reading_options import JOINER
 
 _CARD_WORDS = 10  # maximum number of words listed for a topic
 
@@ -36,6 +37,10 @@ class ShownTopics:
 
     words: Sequence[Sequence[tuple[str, float]]]
     names: Mapping[int, str]
+    examples: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Public texts about each topic, if `dplda examples` chose some."""
+    examples_from: str = ""
+    """The name of the public corpus that they are from."""
 
     def few(self, topic: int, n: int = 3) -> str:
         """Return the first `n` words of `topic`, separated by commas."""
@@ -46,11 +51,34 @@ class ShownTopics:
         return self.names.get(topic) or self.few(topic, n)
 
 
-def shown_topics(models: Sequence[TopicModel], wording: Wording) -> list[ShownTopics]:
-    """Return the topics of each of `models` under `wording`. Raises `InputError` if the wording does not fit them."""
+def shown_topics(
+    models: Sequence[TopicModel], wording: Wording, examples: Sequence[Examples | None] = ()
+) -> list[ShownTopics]:
+    """Return the topics of each of `models`, and their public `examples` if there are any, under `wording`.
+
+    An example with a hidden word is left out. Raises `InputError` if the wording does not fit.
+    """
+    given = list(examples) or [None] * len(models)
+    texts = [
+        {} if each is None else {topic: [e.text for e in found] for topic, found in each.listed()} for each in given
+    ]
     _check_names(models, wording)
-    _check_hidden(models, wording)
-    return [ShownTopics(_words(model, wording.hidden), {**model.topic_names, **wording.names}) for model in models]
+    _check_hidden(models, wording, [text for each in texts for found in each.values() for text in found])
+    return [
+        ShownTopics(
+            _words(model, wording.hidden),
+            {**model.topic_names, **wording.names},
+            {topic: [text for text in found if not _mentions(text, wording.hidden)] for topic, found in each.items()},
+            "" if source is None else source.source,
+        )
+        for model, each, source in zip(models, texts, given, strict=True)
+    ]
+
+
+def _mentions(text: str, hidden: Sequence[str]) -> bool:
+    """Whether one of the `hidden` words is in `text`, also inside another word: *David* in *Davids*."""
+    plain = " ".join(text.casefold().split())
+    return any(word.casefold().replace(JOINER, " ") in plain for word in hidden)
 
 
 def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, float]]]:
@@ -83,7 +111,7 @@ def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
             raise InputError(f"the name of topic {topic} is empty.")
 
 
-def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
+def _check_hidden(models: Sequence[TopicModel], wording: Wording, texts: Sequence[str]) -> None:
     """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
     several = len(models) > 1  # pictures that compare runs also show topics called noise
     listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
@@ -91,7 +119,8 @@ def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]
         words = ((_words(model, others), topics) for model, topics in zip(models, listed, strict=True))
         left = (each for ranked, topics in words for topic in topics for each, _ in ranked[topic])
-        if not any(_concealed(each, {word.casefold()}) for each in left):
+        in_examples = any(_mentions(text, [word]) for text in texts)
+        if not in_examples and not any(_concealed(each, {word.casefold()}) for each in left):
             raise InputError(
                 f"{shown(word)!r} cannot be hidden: no topic on this page lists it. Give a word as the page shows it."
             )

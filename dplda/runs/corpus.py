@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import partial
@@ -35,7 +35,7 @@ from dplda.private.store.writer import Notice, silent
 from dplda.text.files import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.text.formats import default_name, open_source
 from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
-from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextSource
+from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextRecord, TextSource
 from dplda.text.tables import is_column, is_table, table_source, texts_source
 from dplda.text.word_files import read_word_list
 from dplda.text.wordlists import names
@@ -220,10 +220,26 @@ class Corpus:
         """Whether the documents are text, so that the options about words apply, and not counts or a store."""
         return isinstance(self._preparation, RawFiles) and bool(self.reading)
 
+    def raw_texts(self) -> Iterator[TextRecord | Defect]:
+        """Read the texts of the documents, in order, without keeping anything. Exact and private.
+
+        Raises `InputError` for counts and prepared stores, which have no texts.
+        """
+        source = getattr(self._preparation, "source", None)
+        if not isinstance(source, TextSource):
+            raise InputError("a prepared store or a file of counts has no texts. Name the files of the texts.")
+        return source.records()
+
     @property
     def places(self) -> frozenset[str]:
         """The real paths of the files and folders that hold the documents; empty for documents in memory. Public."""
         return frozenset(os.path.realpath(place) for place in self._preparation.places)
+
+    @property
+    def named_places(self) -> frozenset[str]:
+        """The real paths that the corpus was opened by, without those of the files in folders. Public."""
+        named = getattr(self._preparation, "paths", self._preparation.places)
+        return frozenset(os.path.realpath(place) for place in named)
 
     @property
     def group_columns(self) -> tuple[str, ...]:

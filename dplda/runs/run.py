@@ -30,6 +30,7 @@ from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
+from dplda.budget.ledger_records import PLACES
 from dplda.budget.sketches import Fingerprint
 from dplda.model.topic_model import TopicModel, release_space, reserve_space
 from dplda.private.curator import Curator
@@ -193,7 +194,11 @@ class Run(Generic[Result]):
             unit=self.corpus.unit,
             privacy=self.privacy,
             events=self.events,
-            parameters={**self.parameters, "software": made_by},
+            parameters={
+                **self.parameters,
+                "software": made_by,
+                PLACES: ledger.place_codes(self.corpus.named_places),
+            },
             sound=not self.reason,
             batch=self.batch,
             id_field=self.corpus.id_field,

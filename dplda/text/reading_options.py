@@ -67,6 +67,7 @@ class Fields(TypedDict, total=False):
 TOKENIZERS = ("fast", "spacy")
 READING_FACTS = ("language", "lemmas", "tokenizer", "stopwords", "ngrams")  # the names in `Tokenization.facts`
 NO_WHITE_SPACE = frozenset({"ja", "ko", "th", "vi", "zh"})  # languages whose words it does not separate
+JOINER = "_"  # of the words of a phrase: neither a letter nor a digit, so that no word looks like a phrase
 LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 
 

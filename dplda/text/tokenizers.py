@@ -26,10 +26,9 @@ from spacy.vocab import Vocab
 
 from dplda.base.errors import InputError
 from dplda.text.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
-from dplda.text.reading_options import LONGEST_PHRASE, NO_WHITE_SPACE, Tokenization
+from dplda.text.reading_options import JOINER, LONGEST_PHRASE, NO_WHITE_SPACE, Tokenization
 from dplda.text.words import FastTokens, Token, Tokens, WordRule, rejoin, run_pattern
 
-JOINER = "_"  # is neither a letter nor a digit, so that no word looks like a phrase
 _PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
 _REMEMBERED, _LONGEST_REMEMBERED = 500_000, 200  # limits of the cache: parts, and characters of a part
 _LONGEST_RUN = 10_000  # maximum words of one run; longer ones are cut

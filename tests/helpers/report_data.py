@@ -57,9 +57,11 @@ def comparison(*outcomes: Outcome, kind: str = "planted") -> Comparison:
     )
 
 
-def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None = None, **privacy: Any) -> TopicModel:
+def run_model(
+    run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None = None, n_topics: int = 3, **privacy: Any
+) -> TopicModel:
     """A model with everything that a run of the default placement releases."""
-    model = make_model(3, 12, seed)
+    model = make_model(n_topics, 12, seed)
     events = merge_events(calibrate(shares(False, 3), 1.0, 1e-6))
     statement = PrivacyStatement(
         **{
@@ -76,7 +78,7 @@ def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None
         model.facts,
         core_eigenvalues=(0.4, 0.2, 0.1, 0.02, -0.01),
         core_noise_level=0.05,
-        supported_topics=3,
+        supported_topics=n_topics,
         run=run,
         dataset="toys",
         vocabulary="private",

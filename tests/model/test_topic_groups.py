@@ -8,7 +8,7 @@ import pytest
 import dplda
 from dplda.base.errors import InputError
 from dplda.model.run_facts import RunFacts
-from dplda.model.topic_groups import hellinger, merge_topics, topic_tree, words_of_group
+from dplda.model.topic_groups import hellinger, merge_topics, plane, topic_tree, words_of_group
 
 
 def model_of(topics, prevalence, **facts):
@@ -26,6 +26,23 @@ def model_of(topics, prevalence, **facts):
 
 PAIRS = [[0.5, 0.4, 0.1, 0, 0, 0], [0, 0, 0.1, 0.5, 0.4, 0], [0.4, 0.5, 0.1, 0, 0, 0], [0, 0, 0, 0.4, 0.5, 0.1]]
 MODEL = model_of(PAIRS, [0.4, 0.3, 0.2, 0.1])
+
+
+def test_points_of_a_plane_get_their_distances_back():
+    given = np.random.default_rng(0).normal(size=(7, 2))
+    distances = np.linalg.norm(given[:, None] - given, axis=2)
+    points, kept = plane(distances)
+    np.testing.assert_allclose(np.linalg.norm(points[:, None] - points, axis=2), distances, atol=1e-9)
+    assert kept == pytest.approx(1)
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-12)
+    assert (points[np.abs(points).argmax(axis=0), (0, 1)] > 0).all()
+
+
+def test_points_that_are_equally_far_apart_lose_most_of_their_distances_and_equal_ones_lose_nothing():
+    assert plane(1.0 - np.eye(9))[1] == pytest.approx(2 / 8)
+    points, kept = plane(np.zeros((9, 9)))
+    assert kept == 1
+    assert not points.any()
 
 
 def test_near_topics_are_in_one_group_and_every_number_of_groups_exists():

@@ -68,6 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = [run_model("a"), run_model("b", seed=1)]
     parts: dict[str, tuple[Any, ...]] = {
         "one": ([run_model()],),
+        "map": ([run_model(n_topics=9)],),
         "three": ([*two, run_model("c", seed=2)],),
         "many": ([*two, run_model("c", seed=2), run_model("d", seed=3)],),
         "comparison": (two, full_comparison()),
@@ -85,7 +86,7 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
     return replace(model, facts=replace(model.facts, verdicts=verdicts))
 
 
-NAMES = ("one", "comparison", "noise", "open", "three", "once")
+NAMES = ("one", "map", "comparison", "noise", "open", "three", "once")
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
@@ -126,9 +127,10 @@ def test_a_chart_is_drawn_for_the_width_of_the_page(show: Open, files: dict[str,
         assert all(abs(drawn - {"narrow": 340, "wide": 720}[size]) < 25 for _, drawn in shown), "text in its own size"
 
 
-def test_no_text_of_a_chart_leaves_it(show: Open, files: dict[str, Path]) -> None:
+@pytest.mark.parametrize("name", ["comparison", "map"])
+def test_no_text_of_a_chart_leaves_it(show: Open, files: dict[str, Path], name: str) -> None:
     for width in (390, 1280):
-        page = show(files["comparison"], width=width)
+        page = show(files[name], width=width)
         page.evaluate(OPEN_ALL)
         outside = page.evaluate("""[...document.querySelectorAll('.chart svg')].filter(e => e.checkVisibility())
             .flatMap(svg => [...svg.querySelectorAll('text')].filter(text => {

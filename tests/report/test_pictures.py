@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from handmade import with_facts
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.container import ErrorbarContainer
@@ -350,3 +351,32 @@ def test_a_win_without_a_rival_is_not_called_clear() -> None:
 def test_a_private_comparison_has_no_picture_that_looks_at_private_text() -> None:
     assert comparison_pictures.pictures(full_comparison("private")) == []
     assert comparison_pictures.winners(full_comparison("private")) == []
+
+
+def test_eight_topics_or_more_are_drawn_as_a_map_of_the_listed_ones() -> None:
+    def mapped(model: TopicModel) -> Picture | None:
+        return run_pictures._map(model, shown_topics([model], Wording())[0], "r", None)
+
+    assert mapped(run_model(n_topics=7)) is None
+    model = run_model(n_topics=9)
+    verdicts = ["noise", *["clear"] * 8]
+    assert mapped(with_facts(model, verdicts=verdicts[:1] * 2 + verdicts[2:])) is None
+    model = with_facts(model, verdicts=verdicts)
+    picture = mapped(model)
+    assert picture is not None
+    assert isinstance(picture.drawing, Chart)
+    assert picture.table is not None
+    distances = hellinger(model.topics[1:], model.topics[1:]) + np.diag(np.full(8, np.inf))
+    one, other = np.unravel_index(distances.argmin(), distances.shape)
+    assert f"most alike are topics {one + 1} and {other + 1}." in picture.alt
+    assert [row[0].split()[0] for row in picture.table.rows] == [str(topic) for topic in range(1, 9)]
+    svg = str(picture.drawing.svg("r-map"))
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", svg) == [str(topic) for topic in range(1, 9)] * 2  # wide and narrow
+    axes = Figure().subplots()
+    picture.drawing.draw([axes])
+    circles = {tuple(np.asarray(circle.get_offsets())[0]): circle.get_sizes()[0] for circle in axes.collections}
+    at = {int(text.get_text()): text.get_position() for text in axes.texts}
+    sizes = np.array([circles[at[topic]] for topic in range(1, 9)])
+    np.testing.assert_allclose(sizes / sizes.sum(), model.prevalence[1:] / model.prevalence[1:].sum())
+    points = np.array([at[topic] for topic in range(1, 9)])
+    np.testing.assert_allclose(points, [[float(x) for x in row[2:]] for row in picture.table.rows], atol=0.006)

@@ -103,6 +103,24 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
     return stored if ids_of is None else replace(stored, ids=keyed_ids(store, key, ids_of))
 
 
+def document_codes(
+    words: Sequence[str],
+    indptr: NDArray[np.int64] | NDArray[np.int32],
+    indices: NDArray[np.int64] | NDArray[np.int32],
+    counts: NDArray[np.int32],
+    key: bytes,
+) -> _Hashes:
+    """Return the code of each document, (n_documents,), by which sketches under `key` know it. Private.
+
+    The documents are a CSR matrix of `counts`, without repeated entries, over `words`. Documents that are too short to
+    be in a sketch have a code, too.
+    """
+    nobody = np.zeros((len(indptr) - 1, 2), np.uint64)
+    block = Block(indptr, indices.astype(np.int32), counts, nobody, None)
+    hashes = [_document_hashes(block, _word_hashes(words, key, lane), _count_hashes(counts)) for lane in range(_LANES)]
+    return _key_hashes(np.stack(hashes, axis=1), hmac.digest(key, _DOMAIN + b" documents", hashlib.sha256))
+
+
 def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
     """Hash the id of each document of `store` with `key`, (n_documents,); 0 for one that is ineligible or has no id.
 
