@@ -130,7 +130,7 @@ def expected_in_workbook(written: Sequence[Row]) -> list[Found]:
     return found
 
 
-WORKBOOK = settings(ANY, max_examples=25)  # each is read by processes of its own
+WORKBOOK = settings(ANY, max_examples=12)  # each is read by processes of its own
 
 
 @pytest.mark.parametrize("ending", WORKBOOKS)
