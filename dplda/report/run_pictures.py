@@ -296,8 +296,8 @@ def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[
         alt=f"Map of {len(listed)} topics, drawn as circles with their numbers. The two most alike are topics "
         f"{listed[one]} and {listed[other]}. The numbers below give the place of each topic.",
         note="Topics with many words in common are close together, and the area of a circle is the topic's share. The "
-        f"directions mean nothing. Numbers are those of the topics. A flat map keeps {kept:.0%} of the differences between these topics: which are the "
-        "most alike, the tree tells better.",
+        f"directions mean nothing. Numbers are those of the topics. A flat map keeps {kept:.0%} of the differences "
+        "between these topics: which are the most alike, the tree tells better.",
         drawing=Chart(draw, height=460, narrow_height=340),
         table=Table(("topic", "share", "to the right", "up"), rows),
         definition="Classical multidimensional scaling of the Hellinger distances between the topics' word "
