@@ -34,7 +34,7 @@ _LOCAL = (
 
 @click.command(cls=GroupedCommand)
 @click.argument("run")
-@click.argument("corpus", metavar="PUBLIC", nargs=-1, required=True)
+@click.argument("corpus", metavar="PUBLIC...", nargs=-1, required=True)
 @click.option("--each", default=3, type=click.IntRange(1, 20), help="Number of texts for each topic.")
 @click.option(
     "--local",
