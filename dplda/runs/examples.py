@@ -1,9 +1,9 @@
 """Representative texts for each topic: public texts, which may be shown, or private ones, for their holder's eyes.
 
 Public texts under released topics cost no budget (docs/privacy.md, T1). What the ledger knows to be private is refused
-by public facts alone, its path and its name. To refuse a text by its content, or to leave it out, would tell whoever has
-the public texts that it is in a private corpus; therefore the choice does not depend on what the ledger knows, and ten or
-more such texts are told to the curator alone.
+by public facts alone, its path and its name. To refuse a text by its content, or to leave it out, would tell whoever
+has the public texts that it is in a private corpus. Therefore the choice does not depend on what the ledger knows, and
+ten or more such texts are told to the curator alone.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def examples(
     """Choose the texts of `corpus`, which you declare public, that show best what the topics of `model` are about.
 
     Each listed topic gets at most `each` texts that have at least half of their words from it, by inferred proportions,
-    those with the largest share first. The notes of the result say if the `ledger` (the default one if None) knows ten of
-    the texts to be private. With `local`, `corpus` is private, and the result is for its holder's eyes only.
+    those with the largest share first. The notes of the result say if the `ledger` (the default one if None) knows ten
+    of the texts to be private. With `local`, `corpus` is private, and the result is for its holder's eyes only.
 
     Raises `BudgetRefused` if the ledger has a bounded budget for the name of `corpus` or read its files under one, and
     `InputError` for a corpus of counts.
@@ -85,8 +85,8 @@ def examples(
     notes: tuple[str, ...] = ()
     if n_known >= _TOLD:
         notes = (
-            f"{n_known:,} of these texts are known to the ledger from corpora with a bounded budget. Is all of this text "
-            "really public? If not, delete what was saved. The ledger knows samples of the private texts only.",
+            f"{n_known:,} of these texts are known to the ledger from corpora with a bounded budget. Is all of this "
+            "text really public? If not, delete what was saved. The ledger knows samples of the private texts only.",
         )
     found = {topic: chosen.examples() for topic, chosen in best.items()}
     return Examples(found, corpus.name or "a corpus without a name", private=local, notes=notes)
