@@ -179,10 +179,14 @@ def other_neighbours(game: Game) -> Iterator[Game]:
 
 
 def _prior_game(settings: PrivacySettings) -> Game:
-    """Make a game of a whole run of the default placement from prior topics: random ones, and one for each word."""
+    """Make a game of a whole run of the default placement from prior topics: random ones, and one for each word.
+
+    The canary's word is a seed word, or it would be left out as one that the documents do not contain.
+    """
     topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
     prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), _PLANTED_WORDS, "audit", True)
-    return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), from_prior.learn_from_prior, prior)
+    model = ModelSettings(topics=_N_TOPICS, seed_words={"last": (_PLANTED_WORDS[-1],)})
+    return _whole_run("prior", settings, model, from_prior.learn_from_prior, prior)
 
 
 def _whole_run(

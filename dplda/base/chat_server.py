@@ -24,10 +24,13 @@ class ChatServer:
     model: str
     """The name of the language model."""
     seconds: float = 60.0
-    """How long one answer may take."""
+    """How long the server may be silent."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.endpoint)
+        try:
+            parts = urlsplit(self.endpoint)
+        except ValueError:  # no address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise InputError(
                 f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."

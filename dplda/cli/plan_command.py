@@ -186,7 +186,7 @@ def _with_prior(
     )
     return (
         f"With public text about the same things (--prior of fit): {clear}, with the words of the public text, and no "
-        f"word list is needed. {advice}; if the text is about something else, it costs 3 to 6% of the budget."
+        f"word list is needed. {advice}; if the text is about something else, it costs 2 to 8% of the budget."
     )
 
 

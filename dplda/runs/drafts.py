@@ -19,6 +19,7 @@ from dplda.base.progress import Progress
 LEAST_TEXTS = 50  # of which two prior topics can be learned
 _MOST_SUBJECTS, _TEXTS_PER_SUBJECT = 80, 25  # the most prior topics, and the texts for each (`dplda.runs.priors`)
 _TEXTS_PER_ANSWER = 5
+_DESCRIPTIONS = frozenset({"", ".txt", ".md"})  # the endings of files that may hold a description
 _LONGEST_ABOUT, _LONGEST_SUBJECT, _LONGEST_TEXT = 4_000, 100, 4_000  # characters
 _LISTS = 5  # the most requests for subjects
 _FAILURES, _FRUITLESS = 3, 10  # answers in a row that fail, or hold no new text, before the model is given up
@@ -48,7 +49,15 @@ class Draft:
 
 
 def read_description(path: Path) -> str:
-    """Read the description of a collection. Raises `InputError` unless it is text of 1 to 4,000 characters."""
+    """Read the description of a collection. Raises `InputError` unless it is text of 1 to 4,000 characters.
+
+    A file that is named like a table or a collection is refused, because it would be sent.
+    """
+    if path.suffix.lower() not in _DESCRIPTIONS:
+        raise InputError(
+            f"{path} is not named like a description, which is sent to the language model. Write one into a file "
+            f"that ends in {' or '.join(sorted(filter(None, _DESCRIPTIONS)))}."
+        )
     try:
         with open(path, encoding="utf-8-sig") as file:
             about = file.read(_LONGEST_ABOUT + 1).strip()

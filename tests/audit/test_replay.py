@@ -19,7 +19,7 @@ from dplda.base.config import ADJACENCIES, PrivacySettings
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_delta
 from dplda.budget.events import Event
-from dplda.private import statistics
+from dplda.private import curator, statistics
 
 UNTIGHT = {"vocabulary, unknown words"}  # its loss is a failure probability
 
@@ -213,3 +213,11 @@ def test_charges_and_noise_are_compared(play, violation):
 
 def test_a_violation_reads_as_a_line():
     assert str(Violation(Check.LOSS, "release", "twice")) == "release: privacy loss: twice"
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_too_little_noise_of_a_run_from_a_prior_is_found(monkeypatch, adjacency):
+    """The canary counts in all nine events that are spent jointly on the choice of topics."""
+    right = curator.joint_multiplier
+    monkeypatch.setattr(curator, "joint_multiplier", lambda each: right(each) * (0.5 if len(each) == 9 else 1.0))
+    assert Check.LOSS in checks(games(adjacency)["prior"])

@@ -82,3 +82,9 @@ def test_what_is_no_web_server_is_one_clear_line() -> None:
 def test_other_addresses_are_refused(endpoint: str) -> None:
     with pytest.raises(InputError, match="endpoint"):
         ChatServer(endpoint, "small")
+
+
+@pytest.mark.parametrize("endpoint", ["http://[x]/v1", "http://[::1/", "ftp://localhost", "localhost:1"])
+def test_what_is_no_address_is_refused(endpoint: str) -> None:
+    with pytest.raises(InputError, match="must be an address"):
+        ChatServer(endpoint, "a model")

@@ -153,3 +153,10 @@ def test_a_description_is_short_text(tmp_path: Path, content: bytes | None, told
         read_description(file)
     file.write_text("\ufeffNotes.\n", encoding="utf-8")
     assert read_description(file) == "Notes."
+
+
+@pytest.mark.parametrize("name", ["tickets.csv", "tickets.jsonl", "tickets.json.gz"])
+def test_a_file_that_is_named_like_a_collection_is_no_description(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a text")
+    with pytest.raises(InputError, match="not named like a description"):
+        read_description(tmp_path / name)
