@@ -188,10 +188,12 @@ def tell_expected(report: Report, settings: FitSettings | None = None) -> list[s
             f"subjects, only about {given.surviving} of {given.topics} would stand out from the noise. What helps: "
             f"{'; or '.join(helps)}."
         )
+        report.condition = "If hints are enough"
     elif proposed and settings is None:
         report.remarks.append(
-            f"For about {number}, {asked} are a good start; `dplda plan` forecasts other settings. With public text "
-            "(--prior) you may ask for more topics or spend less."
+            f"For about {number}, {asked} are a good start: about {given.surviving} of them would stand out from the "
+            "noise if the texts are about many subjects, fewer if they are about one. `dplda plan` forecasts other "
+            "settings. With public text (--prior) you may ask for more topics or spend less."
         )
     return proposed if settings is None else []
 

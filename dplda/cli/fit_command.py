@@ -93,7 +93,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             source = read(corpus, report.options)
             chosen = complete(source, NoProgress())
             if options["placement"] == DEFAULT and options["series"] is None:
-                tell_expected(report, chosen.settings())
+                tell_expected(report, chosen.settings(prior=chosen.prior))
             with consulted_ledger(ledger_path) as ledger:
                 add_price(report, plan_fit(source, ledger, chosen), ledger)
         show(report, as_json=as_json)
@@ -191,7 +191,9 @@ def _about_prior(model: TopicModel) -> str:
             f"dplda topics --series {shlex.quote(str(facts.series))}"
         )
     if not facts.prior_used:
-        return f"The prior ({prior.source}) does not explain these texts: they were fitted without it."
+        return (
+            f"It could not be shown that the prior ({prior.source}) explains these texts: they were fitted without it."
+        )
     return (
         f"These are the {len(model.topics)} of {prior.topics} prior topics that the texts contain most (prior: "
         f"{prior.source}): {facts.prior_share:.0%} of the text is about them, and the shares below sum to 100 %. Their "

@@ -217,14 +217,16 @@ def show_topics(
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if model.facts.prior_used:
         say(
-            "These are topics of the prior. Of topics that were chosen like them, an ordinary fit finds about "
+            f"These are topics of the prior. {model.facts.prior_share or 0:.0%} of the text is about them, and shares are "
+            "of this part. Of topics that were chosen like them, an ordinary fit finds about "
             f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
         )
     elif 3 * clear < len(every):
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
-            f"{len(model.vocabulary):,} words. {'Use the clear ones. More' if clear else 'Ask for fewer topics: more'} "
-            "documents or a larger epsilon would show more; `dplda plan` forecasts how much.",
+            f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. Public text "
+            "about the same things (--prior), more documents or a larger epsilon would help; `dplda plan` forecasts how "
+            "much.",
             style="yellow",
         )
     if hidden:
