@@ -217,8 +217,8 @@ def show_topics(
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if model.facts.prior_used:
         say(
-            f"These are topics of the prior. {model.facts.prior_share or 0:.0%} of the text is about them, and shares are "
-            "of this part. Of topics that were chosen like them, an ordinary fit finds about "
+            f"These are topics of the prior. {model.facts.prior_share or 0:.0%} of the text is about them, and "
+            "shares are of this part. Of topics that were chosen like them, an ordinary fit finds about "
             f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
         )
     elif 3 * clear < len(every):
