@@ -225,8 +225,8 @@ def show_topics(
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. Public text "
-            "about the same things (--prior), more documents or a larger epsilon would help; `dplda plan` forecasts how "
-            "much.",
+            "about the same things (--prior), more documents or a larger epsilon would help; `dplda plan` forecasts "
+            "how much.",
             style="yellow",
         )
     if hidden:
