@@ -64,6 +64,13 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     assert "about 4," in page.split("Counted are")[1][:200], "the number of all is beside that of those counted"
     assert "table" in dplda("runs", "show", record["table"]).out
     assert dplda("budget", "verify").status == 0
+    listed = [topic["share"]["value"] for topic in dplda("topics", fitted, "--json").json["topics"]]
+    singles = dplda("tree", fitted, "--json").json["cuts"]["2"]
+    assert {group["topics"][0]: group["share"] for group in singles} == pytest.approx(dict(enumerate(listed)))
+    assert dplda("topics", fitted, "--csv", "topics.csv").status == 0
+    with open("topics.csv") as file:
+        written = {int(row["topic"]): float(row["share"]) for row in csv.DictReader(file)}
+    assert written == pytest.approx(dict(enumerate(listed))), "one share for a topic"
 
 
 def test_a_prepared_store_keeps_the_columns_that_it_was_told_to(dplda, tickets, fitted, home):
