@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
 
+SAME = 0.5  # least cosine at which a topic of one batch continues one of another
 _TOLERANCE = 1e-6  # within which probabilities sum to 1
 
 

@@ -71,5 +71,9 @@ class NoisyTopicsWarning(DpldaWarning):
     """Some topics of a fit cannot be distinguished from its noise. Computed from released numbers only."""
 
 
+class SharedDocumentsWarning(DpldaWarning):
+    """The documents of a run are also those of other datasets. Exact, and for the person who runs it alone."""
+
+
 class GateError(RuntimeError):
     """A programming error: the curator refused an unplanned, repeated or misordered release."""

@@ -30,7 +30,7 @@ from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
 from dplda.budget.reservation import Reservation
 from dplda.budget.schema import Verification
@@ -307,6 +307,22 @@ class Ledger:
         """Return the record of one dataset; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
             return queries.dataset_record(self._state_with(session, name), name)
+
+    def guaranteed_with(self, name: str, others: Sequence[str]) -> Guarantee:
+        """Return the guarantee of all runs on `name` and `others`, whose owner tells that they share documents.
+
+        Raises `InputError` for a dataset that the ledger does not know, or of which it knows no shared document.
+        """
+        with self._store.reading() as session:
+            state = self._state_with(session, name)
+            linked = state.linked(name)
+            for other in others:
+                if other not in linked or other == name:
+                    raise InputError(
+                        f"the ledger knows of no document that {other!r} shares with {name!r}. `dplda budget show` "
+                        "lists the names that share documents."
+                    )
+            return state.published(name, others).guaranteed(name)
 
     def history(self, dataset: str) -> list[HistoryRecord]:
         """List grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""

@@ -96,13 +96,16 @@ class LedgerState:
             whole += Cost(math.fsum(mu_squared[:most]), math.fsum(delta[:most]))
         return whole
 
-    def published(self, dataset: str) -> LedgerState:
+    def published(self, dataset: str, others: Sequence[str] = ()) -> LedgerState:
         """Keep what may be published of the runs of `dataset`, without other datasets that share its documents.
+
+        With `others`, names that their owner tells are of the same documents, keep the runs of these as well.
 
         Unless a run is released, how it ended may depend on its documents, so it counts with its whole plan. The number
         of batches that documents were seen in depends on them, too: here the declared number counts.
         """
-        runs = [replace(run, batches_seen=1, fingerprint=None) for run in self.runs if run.dataset == dataset]
+        names, same = {dataset, *others}, "the same documents" if others else None
+        runs = [replace(run, batches_seen=1, fingerprint=same) for run in self.runs if run.dataset in names]
         ended = [run if run.released else replace(run, status=Status.RESERVED) for run in runs]
         return replace(self, runs=ended, overlaps=frozenset())
 

@@ -47,8 +47,10 @@ class Reservation:
             run = next(run for run in state.runs if run.id == self.run)
             return ~np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort")
 
-    def bind(self, fingerprint: Fingerprint) -> None:
+    def bind(self, fingerprint: Fingerprint) -> tuple[str, ...]:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
+
+        Returns the names of other datasets that share these documents; they are exact and for the owner alone.
 
         Checks the filters again, now of all datasets that share documents with these, and of all batches that hold
         documents of this one: by their ids if the run has an `id_field`, else by the documents' own words. Also checks
@@ -93,6 +95,8 @@ class Reservation:
             self._store.chain.record(session, *new, row)
         if refusal is not None:
             raise refusal
+        with_this = replace(known, runs=[bound if each.id == run.id else each for each in known.runs])
+        return tuple(name for name in with_this.linked(run.dataset) if name != run.dataset)
 
     def charge(self, event: Event) -> None:
         """Record the charge of `event`, for all its `count` queries, before its release; on disk when this returns.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, model_folder, open_model, server_options
@@ -20,6 +20,7 @@ from dplda.model import TopicModel, topic_model
 if TYPE_CHECKING:
     from dplda.base.chat_server import ChatServer
     from dplda.model.labels import Label
+    from dplda.model.topic_groups import ComparedTopics, TopicPair
 
 _GROUP_WORDS, _TITLE_WORDS = 6, 4  # shown for a group of topics, and for a topic beside another
 
@@ -135,34 +136,39 @@ def _ask_server(
 @json_option
 @ledger_option
 def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Group similar topics of RUN, by the Hellinger distance between their word distributions."""
+    """Group similar topics of RUN, by the Hellinger distance between their word distributions.
+
+    Shares are those of `dplda tabulate`, if it made a table of the topics.
+    """
     from dplda.model.topic_groups import topic_tree
 
     model = open_model(run, ledger_path)
+    by_table = table_shares(model, ledger_path)
+    shares = model.prevalence.tolist() if by_table is None else [share["value"] for share in by_table]
     found = topic_tree(model)
     if as_json:
-        record = cache(partial(_group, model))  # most groups are in several cuts
+        record = cache(partial(_group, model, shares))  # most groups are in several cuts
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
         print_json({"run": model.facts.run, "cuts": cuts})
         return
     rows, titles = [], model.titles(_GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
-        facts = _group(model, group)
+        facts = _group(model, shares, group)
         title = f"{facts['name']}: {' '.join(facts['words'])}" if "name" in facts else " ".join(facts["words"])
         rows.append((f"group {number}", f"{facts['share']:.1%}", title))
-        rows += [(f"  {topic}", f"{model.prevalence[topic]:.1%}", titles[topic]) for topic in group]
+        rows += [(f"  {topic}", f"{shares[topic]:.1%}", titles[topic]) for topic in group]
     table(("topic", "share", "words"), rows, wide="words")
 
 
-def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
-    """Return a group of topics: its topics, share, words and label."""
+def _group(model: TopicModel, shares: Sequence[float], group: tuple[int, ...]) -> dict[str, Any]:
+    """Return a group of topics: its topics, share (the sum of their `shares`), words and label."""
     from dplda.model import topic_groups
     from dplda.model.labels import group_labels
 
     label = group_labels(model).get(tuple(sorted(group)))
     return {
         "topics": list(group),
-        "share": float(sum(model.prevalence[list(group)])),
+        "share": math.fsum(shares[topic] for topic in group),
         "words": topic_groups.words_of_group(model, group, _GROUP_WORDS),
         **({} if label is None else {"name": label.name, "sentence": label.sentence}),
     }
@@ -207,66 +213,48 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger_path: Path | None) -> None:
     """Compare two collections by the topics of a run on each: which topics both have, and which only one has.
 
-    The shares of a run have 95 % intervals if `dplda tabulate` made a table of its topics.
+    Topics are the same if they would collect the same documents, over the words that both runs have. The shares of a
+    run have 95 % intervals if `dplda tabulate` made a table of its topics.
     """
-    from dplda.model import topic_groups
+    from dplda.model.topic_groups import compare_topics
 
     if output is not None:
         topic_model.refuse_existing(output)
     models = open_model(first, ledger_path), open_model(second, ledger_path)
-    same = topic_groups.same_topics(*models)
+    compared = compare_topics(*models)
     shares: list[Sequence[Mapping[str, float | None]]] = []  # with intervals if the ledger has a table of the topics
     for model in models:
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
         shares.append(table_shares(model, ledger_path) or alone)
-    known = {pair.first for pair in same}, {pair.second for pair in same}
-    unmatched = [
-        [
-            topic
-            for topic in np.argsort(-model.prevalence, kind="stable").tolist()
-            if topic in {*model.listed_topics} - seen
-        ]
-        for model, seen in zip(models, known, strict=True)
-    ]
     if output is not None:
         from dplda.report import write_report
 
         write_report(models, output)
     if as_json:
-        runs = [model.facts.run or "" for model in models]
-        print_json(
-            {
-                "runs": runs,
-                "same": [
-                    {
-                        "topics": [p.first, p.second],
-                        "cosine": p.cosine,
-                        "shares": [shares[0][p.first], shares[1][p.second]],
-                    }
-                    for p in same
-                ],
-                "only": [[{"topic": t, "share": shares[i][t]} for t in unmatched[i]] for i in range(2)],
-            }
-        )
+        print_json(_contrast_record(models, compared, shares))
         return
     names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
-    rows = [
-        (
-            names[0][p.first],
-            _share(shares[0][p.first]),
-            names[1][p.second],
-            _share(shares[1][p.second]),
-            f"{p.cosine:.2f}",
-        )
-        for p in same
-    ]
-    if rows:
-        table(("topic of RUN_A", "share", "the same in RUN_B", "share", "cosine"), rows)
-    for which, run in ((0, "RUN_A"), (1, "RUN_B")):
-        if unmatched[which]:
-            say("")
-            table((f"only in {run}", "share"), [(names[which][t], _share(shares[which][t])) for t in unmatched[which]])
+
+    def sides(pair: TopicPair) -> list[tuple[str, str]]:
+        return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(_pair(pair))]
+
+    if compared.same:
+        same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
+        table(("topic of RUN_A", "share", "the same in RUN_B", "share", "correlation"), same)
+    for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
+        for side, run in ((0, "RUN_A"), (1, "RUN_B")):
+            ordered = sorted(found[side], key=lambda pair: -models[side].prevalence[_pair(pair)[side]])
+            rows = [(*sides(pair)[side], sides(pair)[1 - side][0], f"{pair.correlation:.2f}") for pair in ordered]
+            if rows:
+                say("")
+                table((f"{title} {run}", "share", f"nearest in {'RUN_A' if side else 'RUN_B'}", "correlation"), rows)
     say("")
+    say(
+        f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
+        f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents; topics are the same "
+        "from 0.5 on. A topic is only in one run if the other has nothing near it, which noise hardly explains. An "
+        "unclear one may be missing from the other run because of noise."
+    )
     if any(share["low"] is None for part in shares for share in part):
         say(
             "Shares without an interval differ between runs by noise alone, often by several points. For shares that "
@@ -274,6 +262,43 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         )
     if output is not None:
         say(f"Wrote {output}.")
+
+
+def _pair(pair: TopicPair) -> tuple[int, int]:
+    return pair.first, pair.second
+
+
+def _contrast_record(
+    models: Sequence[TopicModel], compared: ComparedTopics, shares: Sequence[Sequence[Mapping[str, float | None]]]
+) -> dict[str, Any]:
+    """Return the JSON output of `contrast`."""
+
+    def unmatched(side: int, found: Sequence[TopicPair]) -> list[dict[str, Any]]:
+        return [
+            {
+                "topic": _pair(pair)[side],
+                "share": shares[side][_pair(pair)[side]],
+                "nearest": _pair(pair)[1 - side],
+                "correlation": pair.correlation,
+            }
+            for pair in found
+        ]
+
+    return {
+        "runs": [model.facts.run or "" for model in models],
+        "words": [len(model.vocabulary) for model in models],
+        "shared_words": len(compared.words),
+        "same": [
+            {
+                "topics": list(_pair(pair)),
+                "correlation": pair.correlation,
+                "shares": [shares[side][topic] for side, topic in enumerate(_pair(pair))],
+            }
+            for pair in compared.same
+        ],
+        "only": [unmatched(side, compared.only[side]) for side in range(2)],
+        "unclear": [unmatched(side, compared.unclear[side]) for side in range(2)],
+    }
 
 
 def _share(share: Mapping[str, float | None]) -> str:

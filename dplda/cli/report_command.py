@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -52,6 +53,12 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
 @click.option("--title", metavar="TEXT", help="Title of the page or paper, instead of the dataset's name.")
 @click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name a topic; may be repeated.")
 @click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; may be repeated.")
+@click.option(
+    "--same-text",
+    metavar="NAME",
+    multiple=True,
+    help="Also count the runs on this dataset, another name of the same documents, and say so; may be repeated.",
+)
 @json_option
 @ledger_option
 def report(
@@ -61,6 +68,7 @@ def report(
     title: str | None,
     names: tuple[str, ...],
     hide: tuple[str, ...],
+    same_text: tuple[str, ...],
     as_json: bool,
     ledger_path: Path | None,
     **papers: Path | None,
@@ -80,7 +88,7 @@ def report(
                 f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
                 "--output."
             )
-        _write_papers(wanted, runs[0], answers_path, wording.title, as_json, ledger_path)
+        _write_papers(wanted, runs[0], answers_path, wording.title, same_text, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
@@ -91,7 +99,7 @@ def report(
     write_report(
         models,
         output,
-        guarantees=_guarantees(models, ledger_path),
+        guarantees=_guarantees(models, ledger_path, same_text),
         wording=wording,
         batches=_batches(models, ledger_path),
         tables=_tables(models, ledger_path),
@@ -107,7 +115,13 @@ def report(
 
 
 def _write_papers(
-    papers: Mapping[str, Path], run: str, answers_path: Path | None, title: str, as_json: bool, ledger_path: Path | None
+    papers: Mapping[str, Path],
+    run: str,
+    answers_path: Path | None,
+    title: str,
+    same_text: Sequence[str],
+    as_json: bool,
+    ledger_path: Path | None,
 ) -> None:
     """Write each of `papers` about `run` into its file, and say which answers are missing."""
     from dplda.audit.answers import Answers
@@ -119,7 +133,7 @@ def _write_papers(
         raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
-    together = _guarantees([model], ledger_path).get(model.facts.dataset or "")
+    together = _guarantees([model], ledger_path, same_text).get(model.facts.dataset or "")
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
@@ -209,25 +223,39 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
     return [tables for name in names for tables in latest_tables(ledger, name)]
 
 
-def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
+def _guarantees(
+    models: Sequence[TopicModel], ledger_path: Path | None, same_text: Sequence[str] = ()
+) -> dict[str, AllRuns]:
     """Return what the ledger, if it exists, has recorded of all runs of each dataset of `models`.
 
-    Says on standard error where other names share the documents of a dataset, which no report may show.
+    The runs of the datasets `same_text` count, too. Says on standard error where other names share the documents of a
+    dataset, which no report may show unless they are among `same_text`. Raises `InputError` for names that do not.
     """
     from dplda.report import all_runs
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
+        if same_text:
+            raise InputError("--same-text counts runs in the ledger, and there is none. Name it with --ledger.")
         return {}
-    records = ledger.datasets()
-    found = all_runs(records, models, ledger.runs())
-    for record in records:
-        if record.name in found and record.in_reports:
-            others = ", ".join(name for name in record.linked if name != record.name)
+    records, runs = {record.name: record for record in ledger.datasets()}, ledger.runs()
+    found = all_runs(list(records.values()), models, runs)
+    if same_text and len(found) != 1:
+        raise InputError("--same-text is for a report of runs on one dataset of the ledger.")
+    for name, together in found.items():
+        record = records[name]
+        if same_text:
+            found[name] = together.with_others(name, same_text, ledger.guaranteed_with(name, same_text), runs)
+        left = [other for other in record.linked if other not in (name, *same_text)]
+        if left:
+            counts = sum(len(records[other].runs) for other in left)
             say(
-                f"Dataset {record.name} (exact, not for publication): {record.in_reports}"
-                f"{f' (the other names: {others})' if others else ''}.",
+                f"Dataset {name} (exact, not for publication): it shares documents with {', '.join(left)}, whose "
+                f"{counts} {'run is' if counts == 1 else 'runs are'} not counted here. If readers may know that, count "
+                f"them: {' '.join(f'--same-text {shlex.quote(other)}' for other in left)}.",
                 error=True,
                 style="yellow",
             )
+        if record.in_reports and (left or not same_text):
+            say(f"Dataset {name} (exact, not for publication): {record.in_reports}.", error=True, style="yellow")
     return found

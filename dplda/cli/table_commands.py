@@ -147,6 +147,8 @@ def _ask_about_misfits(
 
     Raises `InputError` if it must ask and cannot, and `Abort` for no.
     """
+    from dplda.private.attributes import OTHER
+
     sample = None
     if source.is_text and source.group_columns:
         if STANDARD_INPUT in corpus:
@@ -157,7 +159,7 @@ def _ask_about_misfits(
     found = _misfits(source, wanted, sample)
     private_notes([str(each) for each in found])
     if any(each.most for each in found) and not options["yes"]:
-        confirm("Most of these would be in the row 'other'. Charge the budget all the same?", otherwise=_OTHERWISE)
+        confirm(f"Most of these would be in the row {OTHER!r}. Charge the budget all the same?", otherwise=_OTHERWISE)
 
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
@@ -223,6 +225,8 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
+    from dplda.report import promise
+
     known = model is not None and len(model.topics) == tables[0].n_topics
     titles = model.titles() if model is not None and known else [""] * tables[0].n_topics
     names = [f"{topic} {title}".strip() for topic, title in enumerate(titles)]
@@ -231,7 +235,9 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
     if as_json:
         print_json(tables.to_json())
         return
-    statement = tables.privacy
+    statement, size = tables.privacy, ""
+    if model is not None and model.facts.dataset == tables.dataset:
+        size = promise.size(model)[0]
     if statement.sound:
         say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
         tell_weakness(statement)
@@ -239,7 +245,7 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
         say(statement.reason, style="bold red")
     for one in tables:
         say("")
-        _show_table(one, statement.unit, names)
+        _show_table(one, statement.unit, names, size)
     say("")
     if out is not None:
         say(f"Wrote {out}.")
@@ -247,13 +253,18 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
         say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
 
 
-def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
-    """Print each group with its number of units and largest topics, and the changes that are certain."""
+def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> None:
+    """Print each group with its number of units and largest topics, and the changes that are certain.
+
+    `size` is the number of all units in words; empty if it is not known.
+    """
     from dplda.private.attributes import OTHER
+    from dplda.runs.released_table import counted
 
     units, shares, tells = one.units(), one.shares(), one.tells
     if not one.by:
-        say(f"{unit.capitalize()}s: {_count(units, 0)}, with 95 %. Topics, the largest first:")
+        say(f"{counted(unit).capitalize()}: {_count(units, 0)}, with 95 %{size and f', of {size} in all'}.")
+        say("Topics, the largest first:")
         order = sorted(range(one.n_topics), key=lambda topic: -shares.value[0, topic])
         table(("topic", "share in % (95 %)"), [(names[topic], _percent(shares, (0, topic))) for topic in order])
         return
@@ -265,14 +276,14 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
         first, *others = about if tells[index] else ["too small to tell"]
         rows += [(*row, count, first), *((*([""] * len(row)), "", each) for each in others)]
     table(
-        (*one.by, f"{unit}s (95 %)", "largest topics, share in % (95 %)"),
+        (*one.by, counted(unit).replace(" at least", "\nat least") + " (95 %)", "largest topics, share in % (95 %)"),
         rows,
         wide="largest topics, share in % (95 %)",
     )
     private = [name for name, found in zip(one.by, one.private, strict=True) if found]
     if private:
         say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
-    rest = sum(units.value[index] for index, row in enumerate(one.rows) if OTHER in row)
+    rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
     if 2 * rest > units.value.sum():
         say(
             f"Most {unit}s are in {OTHER!r}: do the values of the column match the groups, capital letters too? "
@@ -280,7 +291,11 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
             "documents need a larger epsilon.",
             style="yellow",
         )
-    say(f"Counted are {unit}s with at least three words of the topics' vocabulary (repeated words count).")
+    in_all = f", of {size} in all" if size else ""
+    say(
+        f"All groups together have {_count(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those of the "
+        "topics; repeated ones count."
+    )
     _show_changes(one, names)
 
 

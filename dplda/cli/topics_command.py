@@ -79,7 +79,7 @@ def topics(
     model = open_model(run, ledger_path)
     shares = table_shares(model, ledger_path)
     if csv_file is not None:
-        _write_csv(model, top, csv_file)
+        _write_csv(model, top, csv_file, shares)
     if as_json:
         run_id = model.facts.run
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
@@ -244,7 +244,7 @@ def _share(topic: dict[str, Any]) -> str:
     return f"{value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-def _write_csv(model: TopicModel, top: int, path: Path) -> None:
+def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[str, float]] | None) -> None:
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
@@ -256,11 +256,14 @@ def _write_csv(model: TopicModel, top: int, path: Path) -> None:
             t["verdict"] or "",
             t.get("real", ""),
             t.get("among_ten", {}).get(word, ""),
+            *(t["share"].values() if "share" in t else ()),
         )
-        for t in topics_json(model, top)
+        for t in topics_json(model, top, shares)
         for word, probability in t["words"]
     )
-    write_file(path, csv_text(("topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"), rows))
+    columns = ["topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
+    by_table = ["share", "share_low", "share_high"] if shares else []
+    write_file(path, csv_text([*columns, *by_table], rows))
     write_file(statement, statement_json(model))
 
 

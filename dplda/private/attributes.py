@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from dplda.base.errors import InputError
 from dplda.text.dates import read_date
 
-OTHER = "other"  # the name of the row of documents that are in no listed group
+OTHER = "(all others)"  # the row of documents in no listed group; no likely name of a group
 PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabetical order is chronological
     "day": date.isoformat,
     "week": lambda day: f"{day.isocalendar().year:04}-W{day.isocalendar().week:02}",

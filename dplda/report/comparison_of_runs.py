@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from dplda.base.distributions import on_words
-from dplda.base.errors import InputError
 from dplda.model import TopicModel
-from dplda.model.topic_groups import hellinger
+from dplda.model.topic_groups import ComparedTopics, compare_topics
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
-_SCALE = "The same topic has similarity 1, topics without a word in common have 0."
+_SCALE = "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0."
 _DEFINITION = (
-    "Similarity is 1 minus the Hellinger distance. A word that only one of two runs has lowers it. Topics are matched "
-    "one to one so that their summed similarity is largest."
+    "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
+    "over the words that both runs have. Topics are matched one to one so that the sum of their correlations is "
+    "largest; they are called the same from 0.5 on."
 )
 
 
 def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> list[Picture]:
-    """Draw matched topics, with words of `topics`; nothing for a single run.
+    """Draw matched topics, with words of `topics`; nothing for a single run. Topics called noise are left out.
 
     Raises `InputError` if two runs share no word.
     """
@@ -34,58 +31,57 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
         return []
     if len(models) == 2:
         return [_pair(models, names, topics)]
-    table = _agreements(models)
+    compared = {(i, j): compare_topics(models[i], models[j]) for i, j in combinations(range(len(models)), 2)}
+    table = np.eye(len(models))
+    for (i, j), each in compared.items():
+        table[i, j] = table[j, i] = each.agreement
     reference = int(table.sum(axis=0).argmax())
-    return [_overview(table, names), _against(models, names, topics, reference)]
+    return [_overview(table, names), _against(models, names, topics, reference, compared)]
 
 
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
-    """Draw each pair of matched topics of two runs, with its similarity."""
-    first, second = models
-    matched = _match(first, second)
-    row_words, column_words = ([each.few(t) for t in range(len(each.words))] for each in topics)
-    pairs = [(topic, int(partner)) for topic, partner in enumerate(matched.partner) if partner >= 0]
+    """Draw the topics that two runs have both, and say which only one has."""
+    compared = compare_topics(*models)
+    few = [{topic: shown(f"{topic} {each.few(topic)}") for topic in listed} for each, listed in _listed(topics, models)]
     bars = [
         Bar(
-            shown(f"{topic} {row_words[topic]} ↔ {partner} {column_words[partner]}"),
-            parts=(float(matched.similarity[topic, partner]),),
-            value=f"{matched.similarity[topic, partner]:.2f}",
-            mark=matched.background,
+            f"{few[0][pair.first]} ↔ {few[1][pair.second]}",
+            parts=(max(pair.correlation, 0.0),),
+            value=f"{pair.correlation:.2f}",
         )
-        for topic, partner in sorted(pairs, key=lambda pair: -matched.similarity[pair])
+        for pair in sorted(compared.same, key=lambda pair: -pair.correlation)
     ]
-    alone = [
-        f"topic {topic} of {name}"
-        for name, n_topics, partners in zip(names, matched.similarity.shape, zip(*pairs, strict=True), strict=True)
-        for topic in range(n_topics)
-        if topic not in partners
-    ]
-    agreement = f"The matched topics have {matched.agreement:.2f}."
-    if matched.background is not None:
-        agreement = (
-            f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
-            f"{matched.background:.2f} (the upright marks): the farther the first number is above the second, the "
-            "better the runs agree."
-        )
-    left = f" Without a partner: {', '.join(alone)}." if alone else ""
-    shared = len(_shared_words(first, second))
+    left = ""
+    for side, name in enumerate(names):
+        only = [few[side][(pair.first, pair.second)[side]] for pair in compared.only[side]]
+        unclear = [few[side][(pair.first, pair.second)[side]] for pair in compared.unclear[side]]
+        if only:
+            left += f" Only in {shown(name)}: {'; '.join(only)}."
+        if unclear:
+            left += (
+                f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
+            )
+    same = f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs."
     return Picture(
         name="matched-topics",
-        title="Topics of the two runs, matched",
-        alt=f"Bar chart of {len(bars)} pairs of topics. They have a mean similarity of {matched.agreement:.2f}.",
-        note=f"Each topic of {shown(names[0])} beside the topic of {shown(names[1])} that it is matched with. {_SCALE} "
-        f"{agreement}{shown(left)}",
+        title="Topics that both runs have",
+        alt=f"Bar chart of {len(bars)} pairs of topics that are the same.",
+        note=f"{same} Each is shown as in {shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}{left}",
         drawing=Bars(bars, longest=1.0),
-        definition=f"{_DEFINITION} The runs share {shared} words.",
+        definition=f"{_DEFINITION} The runs share {len(compared.words):,} words, of {len(models[0].vocabulary):,} and "
+        f"{len(models[1].vocabulary):,}.",
     )
+
+
+def _listed(topics: Sequence[ShownTopics], models: Sequence[TopicModel]) -> Iterator[tuple[ShownTopics, Sequence[int]]]:
+    return zip(topics, (model.listed_topics for model in models), strict=True)
 
 
 def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
     """Draw how far every two runs agree."""
     titles = [shown(f"{i + 1} {name}") for i, name in enumerate(names)]
     cells = [
-        [Cell(float(table[i, j]), f"{table[i, j]:.2f}", f"{one}, {other}") for j, other in enumerate(titles)]
-        for i, one in enumerate(titles)
+        [_cell(float(table[i, j]), f"{one}, {other}") for j, other in enumerate(titles)] for i, one in enumerate(titles)
     ]
     apart = table[~np.eye(len(table), dtype=bool)]
     numbers = [f"run {i + 1}" for i in range(len(names))]
@@ -93,112 +89,54 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
     return Picture(
         name="agreement",
         title="How far the runs agree",
-        alt=f"Heat map of {len(names)} runs. Similarity of matched topics is between {apart.min():.2f} and "
-        f"{apart.max():.2f}.",
-        note=f"Mean similarity of the two runs' topics, matched one to one. {_SCALE}",
+        alt=f"Heat map of {len(names)} runs. Matched topics agree by {apart.min():.2f} to {apart.max():.2f}.",
+        note=f"How far the two runs' topics, matched one to one, collect the same documents, on average. {_SCALE}",
         definition=_DEFINITION,
         drawing=Heat(titles, numbers, cells),
         table=Table(("run", *numbers), rows),
     )
 
 
+def _cell(value: float, told: str) -> Cell:
+    return Cell(max(value, 0.0), f"{value:.2f}", told)
+
+
 def _against(
-    models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics], reference: int
+    models: Sequence[TopicModel],
+    names: Sequence[str],
+    topics: Sequence[ShownTopics],
+    reference: int,
+    compared: Mapping[tuple[int, int], ComparedTopics],
 ) -> Picture:
-    """Draw the similarity of each topic of the `reference` run to its match in every other run."""
-    base = models[reference]
+    """Draw how far each topic of the `reference` run agrees with its match in every other run."""
+    listed = models[reference].listed_topics
     others = [i for i in range(len(models)) if i != reference]
-    matches = [_match(base, models[i]) for i in others]
-    values = np.full((len(base.topics), len(others)), np.nan)
-    labels = [topics[reference].few(topic) for topic in range(len(base.topics))]
-    cells = [[Cell(None, "–", "no topic left")] * len(others) for _ in base.topics]
-    for column, (i, matched) in enumerate(zip(others, matches, strict=True)):
-        for topic, partner in enumerate(matched.partner):
-            if partner >= 0:
-                value = values[topic, column] = matched.similarity[topic, partner]
-                told = f"{topic} {labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {value:.2f}"
-                cells[topic][column] = Cell(float(value), f"{value:.2f}", shown(told))
+    labels = {topic: shown(f"{topic} {topics[reference].few(topic)}") for topic in listed}
+    values: dict[int, dict[int, float]] = {topic: {} for topic in listed}
+    cells = {topic: [Cell(None, "–", "no topic left")] * len(others) for topic in listed}
+    for column, i in enumerate(others):
+        side = 0 if reference < i else 1
+        for pair in compared[min(reference, i), max(reference, i)].pairs:
+            topic, partner = (pair.first, pair.second) if side == 0 else (pair.second, pair.first)
+            values[topic][i] = pair.correlation
+            told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {pair.correlation:.2f}"
+            cells[topic][column] = _cell(pair.correlation, shown(told))
     rows = [
-        (f"{t} {shown(labels[t])}", *("–" if np.isnan(value) else f"{value:.2f}" for value in values[t]))
-        for t in range(len(values))
+        (labels[topic], *(f"{values[topic][i]:.2f}" if i in values[topic] else "–" for i in others)) for topic in listed
     ]
-    means = np.nanmean(np.where(np.isnan(values), 0.0, values), axis=1)
-    firm, loose = int(means.argmax()), int(means.argmin())
+    firm = max(listed, key=lambda topic: sum(values[topic].values()))
+    loose = min(listed, key=lambda topic: sum(values[topic].values()))
     return Picture(
         name="matched-topics",
         title="Which topics every run finds",
-        alt=f"Heat map of {len(values)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
+        alt=f"Heat map of {len(listed)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
         f"columns are the other runs, by number. {_SCALE}",
         definition=_DEFINITION,
-        drawing=Heat(
-            [shown(f"{topic} {words}") for topic, words in enumerate(labels)], [f"run {i + 1}" for i in others], cells
-        ),
+        drawing=Heat(list(labels.values()), [f"run {i + 1}" for i in others], [cells[topic] for topic in listed]),
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
-
-
-@dataclass(frozen=True)
-class _Matched:
-    """Matched topics of two runs: `partner` maps each topic of the first to one of the second, or to -1.
-
-    `similarity` is ``(n_topics of the first, n_topics of the second)``: 1 for equal topics, 0 for topics without
-    a word in common.
-    """
-
-    similarity: NDArray[np.float64]
-    partner: NDArray[np.intp]
-
-    @property
-    def agreement(self) -> float:
-        """Mean similarity of the matched pairs."""
-        return float(self.similarity[self._pairs].mean())
-
-    @property
-    def background(self) -> float | None:
-        """Mean similarity of all other pairs; None if there are no other pairs."""
-        others = np.ones(self.similarity.shape, dtype=bool)
-        others[self._pairs] = False
-        return float(self.similarity[others].mean()) if others.any() else None
-
-    @property
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        rows = np.flatnonzero(self.partner >= 0)
-        return rows, self.partner[rows]
-
-
-def _shared_words(first: TopicModel, second: TopicModel) -> list[str]:
-    """Return the common words of two models, in alphabetical order. Raises `InputError` if there are none."""
-    shared = sorted(set(first.vocabulary) & set(second.vocabulary))
-    if not shared:
-        raise InputError(
-            "two of these runs have no word in common, so their topics cannot be compared. "
-            "Report runs on the same kind of text, or each run by itself."
-        )
-    return shared
-
-
-def _match(first: TopicModel, second: TopicModel) -> _Matched:
-    """Match topics one to one with the greatest total similarity, 1 - Hellinger distance (Kuhn 1955).
-
-    A word that only one run has lowers the similarity. Raises `InputError` if no word is shared.
-    """
-    words = _shared_words(first, second)
-    similarity = 1 - hellinger(*(on_words(model.topics, model.vocabulary, words) for model in (first, second)))
-    rows, columns = linear_sum_assignment(-similarity)
-    partner = np.full(len(similarity), -1, dtype=np.intp)
-    partner[rows] = columns
-    return _Matched(similarity, partner)
-
-
-def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
-    """Return `_Matched.agreement` of every two models, (n_models, n_models), with 1 on the diagonal."""
-    table = np.eye(len(models))
-    for i, first in enumerate(models):
-        for j in range(i):
-            table[i, j] = table[j, i] = _match(first, models[j]).agreement
-    return table
 
 
 def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:

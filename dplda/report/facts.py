@@ -109,6 +109,11 @@ class Facts:
         return shown(self.recorded.dataset or "without a name")
 
     @property
+    def under(self) -> str:
+        """The names under which the runs are recorded that count together, in words."""
+        return "" if self.together is None else self.together.under(self.recorded.dataset or "without a name")
+
+    @property
     def unit(self) -> Unit:
         """The privacy unit in prose; `Unit.defined` is empty if the unit is the document."""
         return unit_of(self.privacy)
@@ -212,7 +217,7 @@ class Facts:
         if self.together is None or kept is None:
             return None
         epsilon, delta = self.together.guarantee.largest_total
-        covers = f"all runs recorded under the name {self.dataset}, by their total"
+        covers = f"all runs recorded under {self.under}, by their total"
         return Quoted(epsilon, delta, capacity(epsilon, delta).mu_squared / 2, kept.success, covers)
 
     @property

@@ -20,7 +20,7 @@ from dplda.report.page import warning_label
 from dplda.report.pictures import BLUE, COLOURS, INK, STYLE, Bar, Bars, Chart, Heat, percent, quiet, shortened, shown
 from dplda.report.pictures import with_interval as told
 from dplda.report.wording import ShownTopics, Wording, shown_topics
-from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
+from dplda.runs.released_table import ReleasedTable, Tables, shares_in_all
 
 _WIDTH = 10.0  # of a figure, in inches
 _ROW, _MARGIN = 0.34, 1.1  # height of a bar, and of what is around the bars
@@ -61,7 +61,7 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
         listed = [tables] if isinstance(tables, ReleasedTable) else list(tables)
         if any(table.n_topics != len(model.topics) for table in listed):
             raise InputError("these tables are about the topics of another run.")
-        shares = least_noisy_shares(listed)
+        shares = shares_in_all(listed)
     for picture in run_pictures.pictures(model, topics, "run", shares):
         if picture.name == f"run-{_PICTURES[what]}" and isinstance(picture.drawing, Bars | Chart):
             return _drawing(label + picture.title, *_drawn(picture.drawing))

@@ -149,7 +149,7 @@ def _run_section(
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
     run, language = model.facts.run or "", model.facts.language or ""
     tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
-    shares = least_noisy_shares([table for each in tables for table in each])
+    shares = least_noisy_shares(tables, model)
     return {
         "name": name,
         "dataset": shown(model.facts.dataset or ""),
@@ -160,6 +160,7 @@ def _run_section(
         "unit": unit,
         "language": language if LANGUAGE.fullmatch(language) else "",
         "together": together,
+        "names": [shown(model.facts.dataset or ""), *map(shown, together.others if together else ())],
         "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(promise.success_at_most(privacy), upwards=True),
@@ -179,7 +180,7 @@ def _run_section(
         "pictures": {
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
-        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix),
+        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, _all_units(model)),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),
@@ -191,6 +192,11 @@ def _run_section(
         ),
         "facts": [(title, facts[key]) for key, title in TITLES.items()] if privacy.sound else [],
     }
+
+
+def _all_units(model: TopicModel) -> tuple[str, str]:
+    """Return the dataset of `model`, and its size as the run released it, in words."""
+    return model.facts.dataset or "", promise.size(model)[0]
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
@@ -233,6 +239,7 @@ def promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) ->
                 "unit": unit_of(statements[0]),
                 "adjacency": adjacency,
                 "shown": len(statements),
+                "names": [shown(dataset), *map(shown, together.others if together else ())],
                 "recorded": together.runs if together else 0,
                 "all": promise.of_all(together),
                 "later": promise.of_total(together) if together and together.runs == 1 else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -240,6 +240,27 @@ class AllRuns:
     """The runs as the ledger shares them (`RunRecord.to_json`), if its runs were given."""
     batches: int = 1
     """In how many batches of a series one document may be, as declared."""
+    others: tuple[str, ...] = ()
+    """Other names of the same documents whose runs count, too, because their owner tells that they are the same."""
+
+    def with_others(
+        self, dataset: str, others: Sequence[str], guarantee: Guarantee, runs: Iterable[RunRecord]
+    ) -> AllRuns:
+        """Return this record of `dataset` with the `runs` of `others`, and the `guarantee` for all of them together."""
+        listed = [run for run in runs if run.dataset in (dataset, *others)]
+        return replace(
+            self,
+            runs=len(listed),
+            guarantee=guarantee,
+            described=guarantee.in_words(self.grant) if self.grant is not None else self.described,
+            records=tuple(run.to_json() for run in listed) if self.records else (),
+            others=tuple(others),
+        )
+
+    def under(self, dataset: str) -> str:
+        """Name what the runs are recorded under: ``the name a``, or ``the names a and b``."""
+        *first, last = dataset, *self.others
+        return shown(f"the names {', '.join(first)} and {last}" if first else f"the name {last}")
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def pictures(
     """
     drawn = [
         _prevalence(model, topics, prefix, shares),
-        _relations(model, topics, prefix),
+        _relations(model, topics, prefix, model.prevalence if shares is None else shares.value),
         _map(model, topics, prefix, shares),
         _attack(model.privacy, prefix),
         _budget(model, prefix),
@@ -130,8 +130,8 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
     """Draw each listed topic's share of the words, with its interval if `shares` are known."""
-    listed = model.listed_topics
     values = model.prevalence if shares is None else shares.value
+    listed = sorted(model.listed_topics, key=lambda topic: -values[topic])
     bars = [
         Bar(
             label=shown(f"{topic} {topics.title(topic)}"),
@@ -143,7 +143,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
         )
         for topic in listed
     ]
-    first = listed[int(values[listed].argmax())]
+    first = listed[0]
     sure = (
         ""
         if shares is None
@@ -212,8 +212,8 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
     )
 
 
-def _relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | None:
-    """Draw the listed topics in groups of similar ones, as `dplda tree` does; None for fewer than three topics."""
+def _relations(model: TopicModel, topics: ShownTopics, prefix: str, shares: np.ndarray) -> Picture | None:
+    """Draw the listed topics, with their `shares`, in groups as `dplda tree`; None for fewer than three topics."""
     tree = topic_tree(model)
     if len(tree.topics) < 3:
         return None
@@ -224,11 +224,11 @@ def _relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture |
     rows, place = list[TreeRow](), dict[int, float]()
     for count, group in enumerate(groups, start=1):
         if len(groups) > 1:
-            share = percent(float(model.prevalence[group].sum()))
+            share = percent(float(shares[group].sum()))
             rows.append(TreeRow(shown(f"Group {count}: {_named(model, topics, group)}"), share, heading=True))
         for topic in group:
             place[topic] = len(rows) + 0.5
-            rows.append(TreeRow(shown(f"{topic} {topics.title(topic)}"), percent(float(model.prevalence[topic]))))
+            rows.append(TreeRow(shown(f"{topic} {topics.title(topic)}"), percent(float(shares[topic]))))
     nearest = distances.argmin(axis=1)
     one, other = np.unravel_index(distances.argmin(), distances.shape)
     numbers = [

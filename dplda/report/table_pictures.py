@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
-from dplda.private.attributes import OTHER
+from dplda.private.attributes import BOOLEAN, PERIODS
 from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
-from dplda.runs.released_table import ReleasedTable, Tables
+from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN])})\((?P<column>.+)\)")
 _PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
 _MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in more than colour
+_LONE = "o"  # marks a period between two that are too small to tell
 _MOST_LINES = len(_MARKERS)  # groups in one small picture
 _MOST_CHANGES = 5
 
 
-def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence[int], prefix: str) -> list[Picture]:
+def pictures(
+    all_tables: Sequence[Tables],
+    topics: ShownTopics,
+    listed: Sequence[int],
+    prefix: str,
+    size: tuple[str, str] = ("", ""),
+) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others; a table without attributes
-    is not drawn. `listed` are the topics to show; `prefix` begins the pictures' names.
+    is not drawn. `listed` are the topics to show; `prefix` begins the pictures' names. `size` is the name of a dataset,
+    and the number of its units in words, which is told beside the number of those that are counted.
     """
     drawn = []
     for run, tables in enumerate(all_tables):
         for place, table in enumerate(tables):
             name = f"{prefix}-table-{run}-{place}"
             parts = [table] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
-            drawn += [_picture(part, tables, topics, listed, f"{name}-{number}") for number, part in enumerate(parts)]
+            of_all = size[1] if tables.dataset == size[0] else ""
+            drawn += [
+                _picture(part, tables, topics, listed, f"{name}-{number}", of_all) for number, part in enumerate(parts)
+            ]
     return drawn
 
 
@@ -51,9 +64,11 @@ def is_drawn_whole(table: ReleasedTable) -> bool:
     return len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES)
 
 
-def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str) -> Picture:
+def _picture(
+    table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, of_all: str
+) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
-    over_time = table.period_axis is not None
+    over_time, by = table.period_axis is not None, _in_words(table, tables)
     what = "How topics change" if over_time else "How topics differ"
     unit = tables.privacy.unit
     promise = (
@@ -62,23 +77,32 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         else tables.privacy.reason
     )
     note = (
-        "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %."
+        "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
+        "Periods too small to tell are left out; one between two of them is a point with a bar."
         if over_time and len(table.by) == 1
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
         if over_time
-        else f"From none (pale) to {percent(_largest(table, names))} (strong). Groups too small to tell have a ?."
+        else f"From none (pale) to {percent(_largest(table, names))} (strong). Groups too small to tell have a ?; the "
+        "row of all others is among the numbers."
     )
     return Picture(
         name=name,
-        title=f"{what} by {shown(table.name)}",
-        alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {shown(table.name)}.",
+        title=f"{what} by {by}",
+        alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {_certain(table, names)}",
         drawing=drawing(table, names),
-        table=_numbers(table, names),
-        definition=f"Of one {unit}, this table and others of its run together reveal at most what {promise} allows, "
-        "besides what the topics reveal. Intervals cover the noise, and not the error of a sample.",
+        table=_numbers(table, names, by, unit),
+        definition=f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together "
+        f"reveal at most what {promise} allows, besides what the topics reveal. Intervals cover the noise, and not the "
+        "error of a sample.",
     )
+
+
+def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
+    """Say how many units are counted, `of_all` if their number is known."""
+    known = f", of {of_all} in all" if of_all else ""
+    return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}{known}.")
 
 
 def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
@@ -92,7 +116,7 @@ def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
     return f"With 95 % probability, all of these hold: {told}{more}."
 
 
-def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
+def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) -> Table:
     units, shares, tells = table.units(), table.shares(), table.tells
     rows = []
     for index, row in enumerate(table.rows):
@@ -104,7 +128,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
             for topic in names
         ]
         rows.append((shown(", ".join(row)), number, *cells))
-    return Table((shown(table.name), "number", *map(shown, names.values())), rows)
+    return Table((by, shown(counted(unit)), *map(shown, names.values())), rows)
 
 
 def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
@@ -129,7 +153,7 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
 
 def _drawn_rows(table: ReleasedTable) -> list[int]:
     """Return the rows of listed groups; all if there are none."""
-    listed = [index for index, row in enumerate(table.rows) if OTHER not in row]
+    listed = [index for index, is_rest in enumerate(table.rest) if not is_rest]
     return listed or list(range(len(table.rows)))
 
 
@@ -137,6 +161,29 @@ def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
     """Return the largest share that is drawn; 0 if no share is drawn."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
     return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
+
+
+def _alone(values: Sequence[float]) -> list[int]:
+    """Return the places of numbers that have no other number beside them; nan is no number."""
+    known = [False, *(not math.isnan(value) for value in values), False]
+    return [place for place in range(len(values)) if known[place + 1] and not known[place] and not known[place + 2]]
+
+
+def _in_words(table: ReleasedTable, tables: Tables) -> str:
+    """Name what a table is by: ``month and product``; a period's column only if the run has the period of several."""
+    names = dict.fromkeys(name for each in tables for name in each.by)
+    periods = [_PERIOD.fullmatch(name) for name in names]
+    told = []
+    for name in table.by:
+        match = _PERIOD.fullmatch(name)
+        if match is None:
+            told.append(name)
+        elif match["period"] == BOOLEAN:
+            told.append(match["column"])
+        else:
+            several = sum(other is not None and other["period"] == match["period"] for other in periods) > 1
+            told.append(f"{match['period']} of {match['column']}" if several else match["period"])
+    return shown(" and ".join(told))
 
 
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
@@ -162,6 +209,10 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
                 panel.plot(places, value, color=colour, label=shown(", ".join(group)), marker=_MARKERS[number])
                 if len(lines) == 1:
                     panel.fill_between(places, low, high, color=colour, alpha=0.25, linewidth=0)
+                for place in _alone(value):  # neither a line nor a band is drawn at a single place
+                    bar = [[value[place] - low[place]], [high[place] - value[place]]] if len(lines) == 1 else None
+                    marker = _MARKERS[number] or _LONE
+                    panel.errorbar([place], [value[place]], yerr=bar, fmt=marker, color=colour)
             panel.set_xticks(marked, labels=[shortened(periods[place], _LONGEST) for place in marked])
         axes[0].set_ylim(bottom=0)  # of all panels
 

@@ -113,8 +113,7 @@ def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
 
 def _check_hidden(models: Sequence[TopicModel], wording: Wording, texts: Sequence[str]) -> None:
     """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
-    several = len(models) > 1  # pictures that compare runs also show topics called noise
-    listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
+    listed = [model.listed_topics for model in models]
     for word in wording.hidden:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]
         words = ((_words(model, others), topics) for model, topics in zip(models, listed, strict=True))

@@ -29,15 +29,19 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.base.lazy import load_name
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
+from dplda.model.topic_model import TopicModel
 from dplda.private.attributes import PERIODS
 from dplda.private.statistics.expected_counts import COUNT_SHARE
+from dplda.text.records import DOCUMENT
 
 _UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95
+_MOST_POINTS = 99.95  # rounds to 100.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ class Change:
     def describe(self, topic: str) -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
-        points, group = f"{low:.1f} to {high:.1f} points", ", ".join(self.group)
+        group = ", ".join(self.group)
+        # No two shares differ by more than 100 points: an interval that ends there has no upper end of its own.
+        points = f"{low:.1f} to {high:.1f} points" if high < _MOST_POINTS else f"at least {low:.1f} points"
         if self.since is not None:
             verb = "rose" if self.value > 0 else "fell"
             return f"topic {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
@@ -72,7 +78,7 @@ class ReleasedTable:
     by: tuple[str, ...]
     """The names of the attributes."""
     groups: tuple[tuple[str, ...], ...]
-    """The groups of each attribute; the last one is ``other``."""
+    """The groups of each attribute; the last one is of the documents in no other (`OTHER`)."""
     private: tuple[bool, ...]
     """For each attribute, whether its groups were found privately."""
     totals: np.ndarray
@@ -113,6 +119,11 @@ class ReleasedTable:
     def rows(self) -> list[tuple[str, ...]]:
         """The groups of each row, one for every attribute."""
         return list(product(*self.groups))
+
+    @property
+    def rest(self) -> list[bool]:
+        """Whether each row has documents that are in no listed group of one of the attributes."""
+        return [any(name == names[-1] for name, names in zip(row, self.groups, strict=True)) for row in self.rows]
 
     @property
     def period_axis(self) -> int | None:
@@ -364,10 +375,30 @@ def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value")
     }
 
 
-def least_noisy_shares(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray] | None:
-    """Return the shares of topics in all units, (k,), from the table with the least noise; None without a table."""
-    if not tables:
-        return None
+def counted(unit: str) -> str:
+    """Name what tables count, such as ``documents with at least three known words``."""
+    what = "documents with" if unit == DOCUMENT else f"{unit}s with a document of"
+    return f"{what} at least {MINIMUM_LENGTH} known words"
+
+
+def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
+    """Return the shares of the topics of `model` in all units, (k,), from the table with the least noise.
+
+    None without a table of these topics that is about the documents from which they were learned.
+    """
+    tables = [
+        table
+        for each in all_tables
+        for table in each
+        if each.of == model.facts.run
+        and model.facts.dataset in (None, each.dataset)
+        and table.n_topics == len(model.topics)
+    ]
+    return shares_in_all(tables) if tables else None
+
+
+def shares_in_all(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray]:
+    """Return the shares of topics in all units, (k,), from that of `tables` of the same topics with the least noise."""
     found = min(tables, key=lambda table: table.std * math.sqrt(len(table.rows))).whole().shares()
     return Estimates(found.value[0], found.low[0], found.high[0])
 
@@ -380,6 +411,8 @@ class Tables(Sequence[ReleasedTable]):
     of: str
     tables: tuple[ReleasedTable, ...]
     privacy: PrivacyStatement
+    dataset: str = ""
+    """The dataset of the documents that are in the tables."""
 
     def __repr__(self) -> str:
         return f"Tables({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
@@ -422,10 +455,12 @@ class Tables(Sequence[ReleasedTable]):
         return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
 
     @classmethod
-    def of_released(cls, record: Mapping[str, Any], *, run: str, of: str, sampling: bool = False) -> Tables:
+    def of_released(
+        cls, record: Mapping[str, Any], *, run: str, of: str, dataset: str = "", sampling: bool = False
+    ) -> Tables:
         """Make the tables again from what `released` returned. Raises `InputError` for anything else."""
         try:
             tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
-            return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])))
+            return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])), dataset)
         except (KeyError, TypeError, ValueError):
             raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None

@@ -14,6 +14,7 @@ on (`Run.execute`). The order of effects is a law (docs/ledger.md):
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
-from dplda.base.errors import DpldaError, InputError, UnsupportedByData
+from dplda.base.errors import DpldaError, InputError, SharedDocumentsWarning, UnsupportedByData
 from dplda.base.progress import Progress, following
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
@@ -144,7 +145,8 @@ class Run(Generic[Result]):
             by_id = None if self.corpus.id_field is None else ById(self.dataset, recorder.of_this_batch)
             store = self.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)
             if ledger is not False:
-                recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
+                others = recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
+                _tell_shared(self.dataset, others)
             wait_for_kernels(watch)
 
             # Released and learned: the gate calls `charge`, which returns when the event is on disk, and then computes.
@@ -299,7 +301,9 @@ class _Unrecorded:
 
     def charge(self, event: Event) -> None: ...
 
-    def bind(self, fingerprint: Fingerprint) -> None: ...
+    def bind(self, fingerprint: Fingerprint) -> tuple[str, ...]:
+        """Know no other datasets."""
+        return ()
 
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return all documents."""
@@ -308,6 +312,17 @@ class _Unrecorded:
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
     ) -> None: ...
+
+
+def _tell_shared(dataset: str, others: Sequence[str]) -> None:
+    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`."""
+    if others:
+        warnings.warn(
+            f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
+            f"{', '.join(others)}. What this run spends is charged to all of these names together.",
+            SharedDocumentsWarning,
+            stacklevel=2,
+        )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dplda.base.config import RANGES
-from dplda.base.distributions import match_topics, on_words
+from dplda.base.distributions import SAME, match_topics, on_words
 from dplda.base.errors import InputError
 from dplda.budget.database import default_path
 from dplda.budget.ledger import Ledger
@@ -21,7 +21,6 @@ from dplda.learning.settings import DEFAULTS
 from dplda.model import topic_model
 from dplda.model.prior_topics import PriorTopics
 from dplda.model.run_facts import PER_TOPIC
-from dplda.model.topic_groups import SAME
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
 from dplda.text.reading_options import READING_FACTS
@@ -258,7 +257,7 @@ def renumber_topics(learned: Learned, words: tuple[str, ...], earlier: TopicMode
     """Renumber the topics of `learned`: a topic that `earlier` also has gets its number in `earlier`.
 
     The topics of `learned` are over `words`. They are matched one to one with the largest sum of cosines, and a match
-    counts if its cosine is at least `SAME` (`dplda.model.topic_groups`). The remaining topics get the free numbers and
+    counts if its cosine is at least `SAME` (`dplda.base.distributions`). The remaining topics get the free numbers and
     are listed in the fact ``new_topics``.
     """
     k = len(learned.topics)

@@ -31,6 +31,7 @@ from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
+from dplda.runs.series import UNNAMED
 from dplda.text.dates import check_date_format, date_formats, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
@@ -148,7 +149,7 @@ def plan_tables(
                     titles=tuple(model.titles()),
                 )
             )
-        return Tables(tables=tuple(released), **about)
+        return Tables(tables=tuple(released), dataset=options.get("dataset") or corpus.name or UNNAMED, **about)
 
     return plan_query(
         _TABLE,
@@ -331,7 +332,8 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     """Return the tables that `run` released. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
-    return Tables.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), sampling=sampling)
+    of = str(run.parameters.get("of", ""))
+    return Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
 
 
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
@@ -349,5 +351,4 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
     """Return `least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
-    runs = tables_of(ledger, model.facts.run or "")
-    return least_noisy_shares([one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)])
+    return least_noisy_shares([load_tables(run) for run in tables_of(ledger, model.facts.run or "")], model)

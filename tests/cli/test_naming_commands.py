@@ -145,10 +145,16 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
     n = len(other.topics)
     listed = [topic for topic in other.listed_topics if n - 1 - topic in swapped.listed_topics]
     assert {tuple(pair["topics"]) for pair in record["same"]} >= {(topic, n - 1 - topic) for topic in listed}
-    assert all(pair["cosine"] == pytest.approx(1.0) for pair in record["same"])
+    assert all(pair["correlation"] == pytest.approx(1.0, abs=0.01) for pair in record["same"])
+    assert (record["shared_words"], record["words"]) == (len(other.vocabulary), [len(other.vocabulary)] * 2)
+    assert record["only"] == [[], []]
     answer = dplda("contrast", "./m", "./n", "--output", "page.html")
     assert answer.status == 0, answer.err
     assert "the same in RUN_B" in answer.out
+    assert f"Compared over the {len(other.vocabulary)} words that both runs have" in " ".join(answer.out.split())
+    for pair in record["same"]:
+        assert f"{pair['correlation']:.2f}" in answer.out
+        assert f"{pair['correlation']:.2f}" in Path("page.html").read_text(), "one measure in terminal and page"
     assert "differ between runs by noise alone" in answer.out
     assert Path("page.html").exists()
     assert dplda("contrast", "./m", "./n", "--output", "page.html").status == 2

@@ -71,6 +71,7 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
     assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
 
 
+@pytest.mark.filterwarnings("default::dplda.base.errors.SharedDocumentsWarning")
 def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, home: Path) -> None:
     """Which names share documents is not for the page; that other names may, and who can see it, is."""
     assert dplda("corpus", "sample", "s", "--documents", 1500).status == 0
@@ -80,6 +81,9 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
         words = ("--vocabulary", "english:3000", "--tokenizer", "fast", "--quiet")
         fit = dplda("fit", "s/sample.jsonl.gz", "--dataset", name, "--topics", 2, "--epsilon", 2, *words)
         assert fit.status == 0, fit.err
+        assert ("Recognised (exact, not for publication): the documents of b" in " ".join(fit.err.split())) == (
+            name == "b"
+        )
     shown = " ".join(dplda("budget", "show", "b").out.split())
     assert "the largest grant of the names that share documents" in shown
     assert f"of those in force before the first output: {DEFAULT_TOTAL}" in shown
@@ -90,7 +94,14 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
     assert "It is the only run recorded under the name <bdi>b</bdi>" in page
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in page
     assert DEFAULT_TOTAL not in page
-    assert dplda("report", "a", "-o", "a.html").err == ""
+    assert "shares documents with b, whose 1 run is not counted here" in dplda("report", "a", "-o", "a.html").err
+    both = dplda("report", "b", "-o", "both.html", "--same-text", "a")
+    assert both.err == ""
+    page = text_of(Path("both.html"))
+    assert "This holds for the 2 runs recorded under the names <bdi>b</bdi> and <bdi>a</bdi> together" in page
+    assert "differentially private with epsilon = 10 and delta = 1e-05" in page, "the larger grant, of the earlier name"
+    assert "knows of no document" in dplda("report", "b", "-o", "c.html", "--same-text", "c").err
+    assert not Path("c.html").exists()
 
 
 def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:

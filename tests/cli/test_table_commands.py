@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from dplda.budget import Ledger
+from dplda.private.attributes import OTHER
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 
@@ -40,10 +41,10 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     record = answer.json
     assert (record["run"], record["by"]) == (fitted, ["team"])
     shares = {group["group"]: [topic["share"] for topic in group["topics"]] for group in record["groups"]}
-    assert set(shares) >= {"heat", "cash", "other"}
+    assert set(shares) >= {"heat", "cash", OTHER}
     assert max(shares["heat"]) > 0.9
     assert shares["heat"].index(max(shares["heat"])) != shares["cash"].index(max(shares["cash"]))
-    assert [group["group"] for group in record["others"][0]["groups"]] == ["2024-01", "2024-02", "2024-03", "other"]
+    assert [group["group"] for group in record["others"][0]["groups"]] == ["2024-01", "2024-02", "2024-03", OTHER]
     assert record["privacy"]["epsilon"] <= 2
     shown = dplda("tables", fitted)
     assert shown.status == 0, shown.err
@@ -59,9 +60,17 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     assert dplda("report", record["table"], "-o", "r.html").status == 0  # that of the run of its topics
     page = Path("r.html").read_text()
     assert "Groups and time" in page
-    assert "How topics change by month(day)" in page
+    assert "How topics change by month<" in page
+    assert "about 4," in page.split("Counted are")[1][:200], "the number of all is beside that of those counted"
     assert "table" in dplda("runs", "show", record["table"]).out
     assert dplda("budget", "verify").status == 0
+    listed = [topic["share"]["value"] for topic in dplda("topics", fitted, "--json").json["topics"]]
+    singles = dplda("tree", fitted, "--json").json["cuts"]["2"]
+    assert {group["topics"][0]: group["share"] for group in singles} == pytest.approx(dict(enumerate(listed)))
+    assert dplda("topics", fitted, "--csv", "topics.csv").status == 0
+    with open("topics.csv") as file:
+        written = {int(row["topic"]): float(row["share"]) for row in csv.DictReader(file)}
+    assert written == pytest.approx(dict(enumerate(listed))), "one share for a topic"
 
 
 def test_a_prepared_store_keeps_the_columns_that_it_was_told_to(dplda, tickets, fitted, home):
@@ -77,7 +86,7 @@ def test_a_prepared_store_keeps_the_columns_that_it_was_told_to(dplda, tickets, 
 def test_public_groups_come_from_a_file(dplda, tickets, fitted, home):
     (home / "g.yaml").write_text("team: [cash]")
     answer = dplda("tabulate", fitted, tickets, "--by", "team", "--groups", "g.yaml", "--epsilon", "1", "--json")
-    assert [group["group"] for group in answer.json["groups"]] == ["cash", "other"]
+    assert [group["group"] for group in answer.json["groups"]] == ["cash", OTHER]
     assert [event["stage"] for event in answer.json["privacy"]["events"]] == ["table"]
 
 
@@ -249,7 +258,7 @@ def test_the_terminal_is_asked(dplda, tickets, fitted, monkeypatch):
     asked = []
     monkeypatch.setattr("dplda.cli.table_commands.confirm", lambda question, otherwise: asked.append(question))
     assert dplda("tabulate", fitted, tickets, "--by", "month(team)", "--epsilon", "0.5").status == 0
-    assert asked == ["Most of these would be in the row 'other'. Charge the budget all the same?"]
+    assert asked == ["Most of these would be in the row '(all others)'. Charge the budget all the same?"]
 
 
 def test_few_misfits_are_told_and_nothing_is_asked(dplda, tickets, fitted, home):

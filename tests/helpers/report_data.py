@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -16,7 +17,9 @@ from dplda.budget.events import PrivacyStatement, merge_events
 from dplda.budget.ledger_records import Grant, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.model import TopicModel
+from dplda.private.attributes import OTHER
 from dplda.report import AllRuns
+from dplda.runs.released_table import ReleasedTable, Tables
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}  # elements without an end
 
@@ -160,3 +163,24 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(self.visible.split())
+
+
+def tables(
+    model: TopicModel, sizes: Sequence[int], by: Sequence[str] = ("month(created_at)",), **changes: Any
+) -> Tables:
+    """A run's tables of the topics of `model`, one for each of `by`: groups of these `sizes`, and a rest of 3 units.
+
+    The first topic's share is larger in each group than in the one before it.
+    """
+    k = len(model.topics)
+    first = np.linspace(0.2, 0.6, len(sizes) + 1)[:, None]
+    shares = np.concatenate([first, np.repeat((1 - first) / (k - 1), k - 1, axis=1)], axis=1)
+    counts = np.array([*sizes, 3.0])
+    made = []
+    for name in by:
+        periods = [f"2024-{month:02}" for month in range(1, len(sizes) + 1)]
+        groups = periods if "month" in name else ["other", *(f"g{i}" for i in range(1, len(sizes)))]
+        made.append(ReleasedTable((name,), ((*groups, OTHER),), (True,), shares * counts[:, None], counts, 8.0))
+    statement = replace(model.privacy, events=())
+    run, dataset = model.facts.run or "", model.facts.dataset or ""
+    return replace(Tables("toys-table", run, tuple(made), statement, dataset), **changes)

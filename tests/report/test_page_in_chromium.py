@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
+from report_data import HOSTILE, comparison, full_comparison, outcome, run_model, tables
 
 from dplda.model import TopicModel
 from dplda.report import write_report
@@ -75,6 +75,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "once": (two, comparison(outcome("default", 1.0, 0, error=0.1), outcome("config1", 1.0, 0, error=0.3))),
         "noise": ([judged(run_model("n"), ["weak", "noise", "noise"])],),
         "open": ([run_model("o", sound=False, epsilon=math.inf, reason="NOT PRIVATE: simulated noise")],),
+        "tables": ([run_model()], None, None, None, None, None, [tables(run_model(), LONELY)]),
         "hostile": ([run_model("<img src=x onerror=document.title='owned'>", words=HOSTILE)],),
     }
     for name, (models, *rest) in parts.items():
@@ -86,7 +87,8 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
     return replace(model, facts=replace(model.facts, verdicts=verdicts))
 
 
-NAMES = ("one", "map", "comparison", "noise", "open", "three", "once")
+LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
+NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables")
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
@@ -125,6 +127,29 @@ def test_a_chart_is_drawn_for_the_width_of_the_page(show: Open, files: dict[str,
         assert shown
         assert {name for name, _ in shown} == {f"at-{size}"}
         assert all(abs(drawn - {"narrow": 340, "wide": 720}[size]) < 25 for _, drawn in shown), "text in its own size"
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+def test_lone_months_are_points_that_are_seen(show: Open, files: dict[str, Path], width: int, theme: str) -> None:
+    page = show(files["tables"], width=width, theme=theme)
+    points = page.evaluate("""[...document.querySelectorAll('#run-1-table-0-0-0 svg')].filter(e => e.checkVisibility())
+        .flatMap(svg => [...svg.querySelectorAll('g[clip-path] use')])
+        .map(use => use.getBoundingClientRect()).map(box => [box.width, box.height])""")
+    assert len(points) == 2 * 3, "two months of each of three topics"
+    assert all(min(size) > 3 for size in points)
+
+
+def test_a_desktop_is_used_to_its_width(show: Open, files: dict[str, Path]) -> None:
+    """Nowhere but beside headings and short lines is a third of the page empty."""
+    page = show(files["tables"], width=1280)
+    empty = page.evaluate("""[...document.querySelectorAll('.picture, ul.columns, .cards, div.columns')]
+        .filter(e => e.checkVisibility()).map(e => {
+            const outer = document.querySelector('main').getBoundingClientRect();
+            const right = Math.max(...[...e.children].map(child => child.getBoundingClientRect().right));
+            return (outer.right - right) / outer.width;
+        })""")
+    assert len(empty) >= 5
+    assert max(empty) < 0.1
 
 
 @pytest.mark.parametrize("name", ["comparison", "map"])

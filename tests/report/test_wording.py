@@ -14,7 +14,7 @@ from report_data import HOSTILE, run_model
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
-from dplda.report.page import _cards, _render
+from dplda.report.page import _render, cards
 from dplda.report.wording import _CARD_WORDS, Wording, shown_topics
 
 UNSOUND = {"sound": False, "epsilon": float("inf"), "reason": "NOT PRIVATE: simulated"}
@@ -143,7 +143,7 @@ def test_no_bar_of_a_card_is_longer_than_the_card() -> None:
         make_model(2, 4), topics=np.array([[0.1, 0.5, 0.35, 0.05], [0.0, 0.5, 0.1, 0.4]]), prevalence=np.full(2, 0.5)
     )
     assert next(word for word, _ in model.relevant_words()[1]) == "w003"
-    cards = _cards(model, shown_topics([model], Wording())[0], None)
+    cards = cards(model, shown_topics([model], Wording())[0], None)
     widths = [float(word["width"].rstrip("%")) for card in cards for word in card["words"]]
     assert max(widths) == 100.0
     assert cards[1]["words"][0]["word"] == "w003"

@@ -13,7 +13,7 @@ from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.budget.accountant import run_epsilon
 from dplda.model.topic_model import TopicModel
-from dplda.private.attributes import Attribute, Axis, TableRows
+from dplda.private.attributes import OTHER, Attribute, Axis, TableRows
 from dplda.private.noise import ExactNoise
 from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
@@ -56,7 +56,7 @@ def exact(model: TopicModel, source: dplda.Corpus, axes) -> np.ndarray:
 
 
 def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model, ledger):
-    (one,) = dplda.tabulate(model, corpus(), epsilon=4.0, dataset="d", ledger=ledger)
+    (one,) = dplda.tabulate(model, corpus(), epsilon=4.0, dataset=model.facts.dataset, ledger=ledger)
     assert (one.by, one.rows, one.to_json()["changes"]) == ((), [()], [])
     truth = exact(model, corpus(), ())
     shares = one.shares()
@@ -66,9 +66,11 @@ def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model,
     assert best is not None
     np.testing.assert_array_equal(best.value, shares.value[0])
     assert ((best.low <= best.value) & (best.value <= best.high)).all()
-    dplda.tabulate(model, corpus(), epsilon=0.1, dataset="d", ledger=ledger)
+    dplda.tabulate(model, corpus(), epsilon=0.1, dataset=model.facts.dataset, ledger=ledger)
     np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # the one with less noise
     assert best_shares(ledger, replace(model, facts=replace(model.facts, run="another"))) is None
+    dplda.tabulate(model, corpus(), epsilon=5.0, dataset="elsewhere", ledger=ledger)
+    np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # not of other documents
 
 
 def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
@@ -83,13 +85,13 @@ def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
     assert np.abs(deviation).max() < 6
     found = table.units()
     assert np.abs(found.value - [857, 857, 857, 429]).max() < 5 * table._size_std
-    assert (table.private, table.groups) == ((False,), (("phone", "tablet", "toaster", "other"),))
+    assert (table.private, table.groups) == ((False,), (("phone", "tablet", "toaster", OTHER),))
 
 
 def test_private_groups_are_found_and_rare_ones_are_not(model, ledger):
     products = ["phone"] * 1500 + ["tablet"] * 1400 + ["prototype x"] * 3 + [None] * 97
     tables = model.tabulate(corpus(product=products), by=["product"], epsilon=1.0, ledger=ledger)
-    assert tables[0].groups == (("phone", "tablet", "other"),)
+    assert tables[0].groups == (("phone", "tablet", OTHER),)
     assert tables[0].private == (True,)
     (run,) = ledger.runs()
     assert [(e.stage, e.mechanism) for e in run.events] == [("groups", "gaussian-threshold"), ("table", "gaussian")]
@@ -109,7 +111,7 @@ def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model,
     )
     (run,) = ledger.runs()
     assert [event.stage for event in run.events] == ["groups", "table", "table", "table"]
-    assert tables[1].groups == (("2024-01", "2024-02", "2024-03", "other"),)
+    assert tables[1].groups == (("2024-01", "2024-02", "2024-03", OTHER),)
     assert len(tables[2].rows) == len(tables[0].rows) * 4
     spent = ledger.dataset("c").spent_epsilon
     assert 0 < spent <= 1.0
@@ -148,7 +150,7 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["product"], {"groups": {"colour": ["red"]}}, "'colour'"),
         (["product"], {"groups": {"product": "red"}}, "must be a list"),
         (["product"], {"groups": {"product": ["red", " red"]}}, "twice"),
-        (["product"], {"groups": {"product": ["other"]}}, "the row of all others"),
+        (["product"], {"groups": {"product": [OTHER]}}, "the row of all others"),
         (["product"], {"zone": "Mars/Base"}, "zone"),
         (["product,product"], {}, "twice"),
         (["colour"], {}, "read without column 'colour'"),
@@ -172,15 +174,16 @@ def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, le
 def test_truth_values_are_read_however_they_are_written(model):
     paid = ["True", "TRUE", "no", 0, 1.0, False, "maybe", None] * 375
     tables = dplda.tabulate(model, corpus(paid=paid), ["bool(paid)"], 50.0, ledger=False, simulate_seed=1)
-    assert tables[0].groups == (("true", "false", "other"),)
+    assert tables[0].groups == (("true", "false", OTHER),)
     np.testing.assert_allclose(tables[0].units().value, [1125, 1125, 750], atol=25)
 
 
-def test_a_group_that_is_called_other_is_in_the_row_of_that_name(model):
+def test_a_group_that_is_called_other_is_no_other_than_any_group(model):
     names = ["other"] * 2000 + ["phone"] * 1000
     tables = dplda.tabulate(model, corpus(product=names), ["product"], 20.0, ledger=False, simulate_seed=1)
-    assert tables[0].groups == (("phone", "other"),)
-    np.testing.assert_allclose(tables[0].units().value, [1000, 2000], atol=30)
+    assert tables[0].groups == (("other", "phone", OTHER),)
+    assert tables[0].rest == [False, False, True]
+    np.testing.assert_allclose(tables[0].units().value, [2000, 1000, 0], atol=30)
 
 
 def test_too_many_rows_are_noticed_before_a_table_is_paid_for(model, ledger, monkeypatch):
@@ -202,10 +205,10 @@ def test_words_that_no_topic_holds_do_not_make_documents_vanish(model):
 
 def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger):
     tables = dplda.tabulate(model, corpus(product=[f"p{i}" for i in range(N)]), "product", 1.0, ledger=ledger)
-    assert tables[0].groups == (("other",),)
+    assert tables[0].groups == ((OTHER,),)
     assert tables[0].changes() == []
-    assert tables.to_json()["groups"][0]["group"] == "other"
-    assert "other" not in repr(tables)
+    assert tables.to_json()["groups"][0]["group"] == OTHER
+    assert OTHER not in repr(tables)
 
 
 def test_reports_take_the_latest_table_of_each_kind(model, ledger):

@@ -25,7 +25,7 @@ import dplda.private.statistics as released
 from dplda.base.errors import BudgetRefused, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.cli.main import main
-from dplda.private.attributes import Attribute, Axis, TableRows
+from dplda.private.attributes import OTHER, Attribute, Axis, TableRows
 from dplda.private.curator import Curator
 from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import Contribution, Statistic
@@ -313,7 +313,7 @@ def test_short_texts_name_no_groups_however_often_they_are_copied(model: dplda.T
         out = home / f"{copy}.json"
         assert ask("tabulate", "model", f"copy{copy}.jsonl", *given, "-o", out) == 0
         (table,) = [json.loads(out.read_text())]
-        assert [group["group"] for group in table["groups"]] == ["other"]
+        assert [group["group"] for group in table["groups"]] == [OTHER]
         assert "secret" not in out.read_text()
     records = Ledger().datasets()
     assert all(record.linked == (record.name,) for record in records)
@@ -337,7 +337,7 @@ def test_rows_without_a_unit_name_no_groups(model: dplda.TopicModel, tmp_path: P
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Curator, "choose_groups", watched)
         (table,) = dplda.tabulate(model, source, ["product"], 1.0, ledger=Ledger(tmp_path / "l.db"))
-    assert (list(seen["votes"]), seen["units"], table.groups) == (["known"], 1, (("other",),))
+    assert (list(seen["votes"]), seen["units"], table.groups) == (["known"], 1, ((OTHER,),))
 
 
 def test_texts_that_name_groups_are_refused_in_another_grouping(model: dplda.TopicModel, tmp_path: Path) -> None:

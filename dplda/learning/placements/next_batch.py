@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.base.distributions import SAME
 from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
@@ -33,7 +34,6 @@ from dplda.learning.recovery import Learned
 from dplda.learning.refinement import SMOOTHING, cosines, guide, posterior, smoothed_topics, variational_rounds
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
-from dplda.model.topic_groups import SAME
 from dplda.private import Gate, WordFrequencies
 
 ROUNDS, MEMORY = 4, 0.7  # rounds of a batch, and the weight of a round relative to the next one

@@ -1,0 +1,119 @@
+"""Pictures of tables: no period is lost, attributes are named in words, and a topic has one share on a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_data import run_model, tables
+
+from dplda.report import table_pictures
+from dplda.report.page import _render
+from dplda.report.pictures import Bars, Chart, Heat, Picture, Tree
+from dplda.report.run_pictures import pictures as pictures_of_run
+from dplda.report.wording import Wording, shown_topics
+from dplda.runs.released_table import Change, least_noisy_shares
+
+MODEL = run_model()
+TOPICS = shown_topics([MODEL], Wording())[0]
+LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
+
+
+def drawn(*args: object, **changes: object) -> list[Picture]:
+    return table_pictures.pictures([tables(MODEL, *args, **changes)], TOPICS, MODEL.listed_topics, "r")
+
+
+def axes_of(picture: Picture) -> list:
+    from matplotlib.figure import Figure
+
+    assert isinstance(picture.drawing, Chart)
+    axes = Figure().subplots(1, picture.drawing.panels).tolist()
+    picture.drawing.draw(axes)
+    return axes
+
+
+def test_a_month_between_two_that_are_too_small_is_a_point_with_a_bar() -> None:
+    (picture,) = drawn(LONELY)
+    for panel in axes_of(picture):
+        points = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "o"]
+        assert points == [3, 6]
+        bars = [bar for bar in panel.collections if hasattr(bar, "get_segments")]
+        segments = [segment for bar in bars for segment in bar.get_segments()]
+        assert [segment[0][0] for segment in segments] == [3, 6]
+        assert all(segment[0][1] < segment[1][1] for segment in segments), "a bar has the length of the interval"
+
+
+def test_months_that_are_beside_each_other_are_no_points() -> None:
+    for panel in axes_of(drawn((2000, 1500, 900))[0]):
+        assert [line.get_marker() for line in panel.lines] == [""]
+
+
+@pytest.mark.parametrize(
+    ("by", "titles"),
+    [
+        (["month(created_at)"], ["How topics change by month"]),
+        (
+            ["month(created_at)", "month(closed)"],
+            ["How topics change by month of created_at", "How topics change by month of closed"],
+        ),
+        (["desk"], ["How topics differ by desk"]),
+    ],
+)
+def test_a_heading_names_the_attribute_in_words(by: list[str], titles: list[str]) -> None:
+    assert [picture.title for picture in drawn((2000, 1500, 900), by)] == titles
+
+
+def test_a_group_that_is_really_called_other_is_a_group() -> None:
+    (picture,) = drawn((2000, 1500, 900), ["desk"])
+    assert isinstance(picture.drawing, Heat)
+    assert list(picture.drawing.columns) == ["other", "g1", "g2"]
+    assert picture.table is not None
+    assert [row[0] for row in picture.table.rows] == ["other", "g1", "g2", "(all others)"]
+    assert picture.table.columns[:2] == ("desk", "documents with at least 3 known words")
+
+
+def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
+    made = tables(MODEL, (2000, 1500, 900))
+    for dataset, told in (("toys", ", of about 5,000 documents in all"), ("elsewhere", "")):
+        size = (dataset, "about 5,000 documents")
+        (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", size)
+        assert f"Counted are about 4,403 documents with at least 3 known words{told}." in picture.definition
+
+
+def test_a_topic_has_one_share_on_a_page_and_bars_are_sorted_by_it() -> None:
+    model = replace(MODEL, prevalence=np.array([0.2, 0.5, 0.3]))
+    made = tables(model, (2000, 1500, 900))
+    shares = least_noisy_shares([made], model)
+    assert shares is not None
+    drawings = {type(p.drawing): p.drawing for p in pictures_of_run(model, TOPICS, "r", shares)}
+    bars, tree = drawings[Bars], drawings[Tree]
+    told = {row.label: row.value for row in tree.rows if not row.heading}
+    prevalence = next(p.drawing for p in pictures_of_run(model, TOPICS, "r", shares) if p.name == "r-prevalence")
+    assert {row.label: row.value.split(" ")[0] for row in prevalence.rows} == told
+    assert bars is not None
+    values = [row.parts[0] for row in prevalence.rows]
+    assert values == sorted(values, reverse=True)
+    page = _render([model], tables=[made])
+    cards = re.findall(r'class="share">([0-9.]+%) of the words', page)
+    assert sorted(cards) == sorted(told.values())
+
+
+def test_tables_of_other_documents_do_not_change_a_topics_share() -> None:
+    assert least_noisy_shares([tables(MODEL, (2000, 1500), dataset="elsewhere")], MODEL) is None
+    assert least_noisy_shares([tables(MODEL, (2000, 1500), of="another")], MODEL) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "points"),
+    [
+        (0.4, 0.315, 1.0, "at least 31.5 points more"),
+        (-0.4, -1.0, -0.2, "at least 20.0 points less"),
+        (0.4, 0.3, 0.5, "30.0 to 50.0 points more"),
+    ],
+)
+def test_a_difference_without_an_upper_end_is_told_without_one(
+    value: float, low: float, high: float, points: str
+) -> None:
+    assert points in Change(0, None, ("a",), value, low, high).describe("0 x")
