@@ -143,8 +143,8 @@ def test_no_bar_of_a_card_is_longer_than_the_card() -> None:
         make_model(2, 4), topics=np.array([[0.1, 0.5, 0.35, 0.05], [0.0, 0.5, 0.1, 0.4]]), prevalence=np.full(2, 0.5)
     )
     assert next(word for word, _ in model.relevant_words()[1]) == "w003"
-    cards = cards(model, shown_topics([model], Wording())[0], None)
-    widths = [float(word["width"].rstrip("%")) for card in cards for word in card["words"]]
+    shown = cards(model, shown_topics([model], Wording())[0], None)
+    widths = [float(word["width"].rstrip("%")) for card in shown for word in card["words"]]
     assert max(widths) == 100.0
     assert cards[1]["words"][0]["word"] == "w003"
     assert cards[1]["words"][0]["width"] == "80.00%"
