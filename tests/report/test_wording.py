@@ -146,5 +146,5 @@ def test_no_bar_of_a_card_is_longer_than_the_card() -> None:
     shown = cards(model, shown_topics([model], Wording())[0], None)
     widths = [float(word["width"].rstrip("%")) for card in shown for word in card["words"]]
     assert max(widths) == 100.0
-    assert cards[1]["words"][0]["word"] == "w003"
-    assert cards[1]["words"][0]["width"] == "80.00%"
+    assert shown[1]["words"][0]["word"] == "w003"
+    assert shown[1]["words"][0]["width"] == "80.00%"
