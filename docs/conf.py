@@ -7,6 +7,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from docutils import nodes
+
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "extensions")]
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # here, so that compiled functions show their signatures; not in executed pages
@@ -54,3 +56,8 @@ html_theme_options = {
     "footer_start": [],
     "footer_end": [],
 }
+
+
+def setup(app):
+    """Know the role of matplotlib's docstrings, which figures inherit."""
+    app.add_generic_role("mpltype", nodes.literal)

@@ -115,7 +115,7 @@ def test_a_workbook_is_fitted_and_tabulated(dplda, home: Path) -> None:
     assert table.status == 0, table.err
     assert {group["group"] for group in table.json["groups"]} >= {"heat", "cash"}
     months = [group["group"] for group in table.json["others"][0]["groups"]]
-    assert months == ["2024-01", "2024-02", "2024-03", "other"]
+    assert months == ["2024-01", "2024-02", "2024-03", "(all others)"]
 
 
 # The column of the text, which a fit does not guess.

@@ -22,7 +22,7 @@ def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, No
         (by("month(day)"), ["26-FEB-1987"] * 3, "100 % hold no date in ISO 8601, such as 2024-03-31", True),
         (by("month(day)"), ["2024-02-26", "2024-02-26T10:00Z", "x"], "33 % hold no date in ISO 8601", False),
         (by("team"), [None, None, "a"], "67 % have no value", True),
-        (by("team"), ["other", "a"], "50 % hold a reserved name", False),
+        (by("team"), ["(all others)", "a"], "50 % hold a reserved name", False),
         (by("team", {"team": ["a", 7]}), ["A", "7", "b", "c"], "75 % are in none of the listed groups", True),
         (by("bool(paid)"), ["yes", "0", "perhaps"], "33 % hold no truth value", False),
         (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
