@@ -236,14 +236,14 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
-        return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(_pair(pair))]
+        return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(pair.topics)]
 
     if compared.same:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
         table(("topic of RUN_A", "share", "the same in RUN_B", "share", "correlation"), same)
     for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
         for side, run in ((0, "RUN_A"), (1, "RUN_B")):
-            ordered = sorted(found[side], key=lambda pair: -models[side].prevalence[_pair(pair)[side]])
+            ordered = sorted(found[side], key=lambda pair: -models[side].prevalence[pair.topics[side]])
             rows = [(*sides(pair)[side], sides(pair)[1 - side][0], f"{pair.correlation:.2f}") for pair in ordered]
             if rows:
                 say("")
@@ -264,10 +264,6 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         say(f"Wrote {output}.")
 
 
-def _pair(pair: TopicPair) -> tuple[int, int]:
-    return pair.first, pair.second
-
-
 def _contrast_record(
     models: Sequence[TopicModel], compared: ComparedTopics, shares: Sequence[Sequence[Mapping[str, float | None]]]
 ) -> dict[str, Any]:
@@ -276,9 +272,9 @@ def _contrast_record(
     def unmatched(side: int, found: Sequence[TopicPair]) -> list[dict[str, Any]]:
         return [
             {
-                "topic": _pair(pair)[side],
-                "share": shares[side][_pair(pair)[side]],
-                "nearest": _pair(pair)[1 - side],
+                "topic": pair.topics[side],
+                "share": shares[side][pair.topics[side]],
+                "nearest": pair.topics[1 - side],
                 "correlation": pair.correlation,
             }
             for pair in found
@@ -290,9 +286,9 @@ def _contrast_record(
         "shared_words": len(compared.words),
         "same": [
             {
-                "topics": list(_pair(pair)),
+                "topics": list(pair.topics),
                 "correlation": pair.correlation,
-                "shares": [shares[side][topic] for side, topic in enumerate(_pair(pair))],
+                "shares": [shares[side][topic] for side, topic in enumerate(pair.topics)],
             }
             for pair in compared.same
         ],

@@ -16,6 +16,7 @@ from dplda.learning.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
+from dplda.model.run_facts import USEFUL
 from dplda.model.topic_model import refuse_existing
 
 _SHOWN_BATCHES = 6
@@ -221,7 +222,7 @@ def show_topics(
             "shares are of this part. Of topics that were chosen like them, an ordinary fit finds about "
             f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
         )
-    elif 3 * clear < len(every):
+    elif clear < USEFUL * len(every):
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. Public text "

@@ -18,6 +18,7 @@ from dplda.text.reading_options import READING_FACTS
 
 Verdict = Literal["clear", "weak", "noise"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+USEFUL = 1 / 3  # least share of clear topics from which on the topics of a run are called useful
 PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")
 """The facts that list a value for each topic, and that not every run has."""
 

@@ -161,6 +161,11 @@ class TopicPair:
     correlation: float
     """The correlation of their shares in documents, in [-1, 1]."""
 
+    @property
+    def topics(self) -> tuple[int, int]:
+        """The topic of the first model and that of the second."""
+        return self.first, self.second
+
 
 @dataclass(frozen=True, eq=False)
 class ComparedTopics:

@@ -53,8 +53,8 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
     ]
     left = ""
     for side, name in enumerate(names):
-        only = [few[side][(pair.first, pair.second)[side]] for pair in compared.only[side]]
-        unclear = [few[side][(pair.first, pair.second)[side]] for pair in compared.unclear[side]]
+        only = [few[side][pair.topics[side]] for pair in compared.only[side]]
+        unclear = [few[side][pair.topics[side]] for pair in compared.unclear[side]]
         if only:
             left += f" Only in {shown(name)}: {'; '.join(only)}."
         if unclear:
@@ -117,7 +117,7 @@ def _against(
     for column, i in enumerate(others):
         side = 0 if reference < i else 1
         for pair in compared[min(reference, i), max(reference, i)].pairs:
-            topic, partner = (pair.first, pair.second) if side == 0 else (pair.second, pair.first)
+            topic, partner = pair.topics[side], pair.topics[1 - side]
             values[topic][i] = pair.correlation
             told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {pair.correlation:.2f}"
             cells[topic][column] = _cell(pair.correlation, shown(told))

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from dplda.budget.comparisons import Comparison
 from dplda.model import TopicModel
-from dplda.model.run_facts import VERDICTS
+from dplda.model.run_facts import USEFUL, VERDICTS
 from dplda.report.comparison_pictures import methods, winners
 from dplda.report.pictures import shown
 from dplda.report.promise import size
 
-# The topics of runs are called useful if at least this share of them is clear, from at least this many words.
-_USEFUL, _LEAST_WORDS = 1 / 3, 50
+_LEAST_WORDS = 50  # of a run whose topics may be called useful
 
 
 def topics(model: TopicModel) -> str:
@@ -61,7 +60,7 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:
         return [public, f"Use with care: {told} But the text is seen through {words} words only."]
-    if clear >= _USEFUL * total:
+    if clear >= USEFUL * total:
         return [public, f"Useful: {told}"]
     if clear:
         return [public, f"Use with care: only {told}"]

@@ -46,13 +46,9 @@ class Advice:
 
 def advise(units: int) -> Advice:
     """Return the first settings that are likely to give topics of `units` units; the last ones if none are."""
-    advice = None
-    for topics, epsilon in _SETTINGS:
-        advice = judge(FitOptions(n_topics=topics, epsilon=epsilon).settings(), units)
-        if advice.likely:
-            break
-    assert advice is not None
-    return advice
+    settings = (FitOptions(n_topics=topics, epsilon=epsilon).settings() for topics, epsilon in _SETTINGS)
+    judged = [judge(each, units) for each in settings]
+    return next((advice for advice in judged if advice.likely), judged[-1])
 
 
 def judge(settings: FitSettings, units: int) -> Advice:

@@ -24,7 +24,7 @@ from dplda.text.tables import first_rows, table_schema
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
-_COUNTED_ON = 50_000  # further records that are counted if the size of the files does not tell their number
+_MOST_COUNTED = 50_000  # further records that are counted if the size of the files does not tell their number
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 _TOGETHER = 0.5  # of the repeated units, those whose record follows one of the same unit, if records stand together
 _LONG_WORDS = 5  # words per row of a column of long text; names, titles and categories have fewer
@@ -103,8 +103,8 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     if n_bytes and located.archive is None and all(without_compression(file) == file for file in files):
         estimate = round(sum(file.stat().st_size for file in files) * len(rows) / n_bytes)
     elif total is None and located.format not in _COUNTED and not located.is_folder:
-        further = peeked + sum(1 for _ in islice(records, _COUNTED_ON))
-        total = len(rows) + defects + further if further < _COUNTED_ON else total
+        further = peeked + sum(1 for _ in islice(records, _MOST_COUNTED))
+        total = len(rows) + defects + further if further < _MOST_COUNTED else total
     return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate)
 
 

@@ -97,7 +97,7 @@ def test_a_prior_that_does_not_explain_the_texts_is_said_to_be(dplda, texts: tup
     dplda("budget", "grant", "public", "--epsilon", 100, "--delta", 1e-5)
     answer = dplda("fit", "public.jsonl", *FIT, *given)
     assert answer.status == 0, answer.err
-    assert "(public corpus strange)" in answer.out
+    assert "It could not be shown that the prior (public corpus strange) explains these texts" in answer.out
 
 
 def test_a_prior_is_read_as_the_store_that_it_helps(texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

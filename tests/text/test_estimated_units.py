@@ -59,5 +59,5 @@ def test_a_unit_for_each_record_is_not_overestimated(tmp_path: Path) -> None:
 
 def test_records_of_a_compressed_file_are_counted_up_to_a_limit(tmp_path: Path, monkeypatch) -> None:
     assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) == 3000
-    monkeypatch.setattr("dplda.text.sampling._COUNTED_ON", 1000)
+    monkeypatch.setattr("dplda.text.sampling._MOST_COUNTED", 1000)
     assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) is None
