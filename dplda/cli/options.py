@@ -59,7 +59,7 @@ _DATA, _OTHER = "Data", "Other options"
 _GROUPS = (_DATA, "Groups", TOPICS, PRIVACY, PLACE, OUTPUT, _OTHER, EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
-    **dict.fromkeys(("by", "groups", "first", "last", "zone", "date_format", "sampling"), "Groups"),
+    **dict.fromkeys(("by", "groups", "between", "first", "last", "zone", "date_format", "sampling"), "Groups"),
     **dict.fromkeys(("public_topics", "public_prior"), TOPICS),
     **dict.fromkeys(("epsilons", "unit", "ledger_path", "yes"), PRIVACY),
     **dict.fromkeys(("csv_file", "output", "models", "results", "draw", "as_json", "quiet", "dry_run"), OUTPUT),
