@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dplda.text.sampling import ColumnFacts, Sample
 
 
+_SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _PUBLIC_TEXT = (
     "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
@@ -453,6 +454,8 @@ def _tell(report: Report) -> None:
     if report.command:
         if not report.granted:
             say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
+        if report.for_fit and _SIZED & set(shlex.split(report.command)):
+            say("The settings below follow from the size of your text: whoever sees them learns something of it.")
         say(f"{report.condition or 'Next'}:")
         say(f"  {report.command}")
 

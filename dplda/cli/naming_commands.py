@@ -149,7 +149,7 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
     if as_json:
         record = cache(partial(_group, model, shares))  # most groups are in several cuts
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
-        print_json({"run": model.facts.run, "cuts": cuts})
+        print_json({"run": model.facts.run, "private": model.privacy.sound, "cuts": cuts})
         return
     rows, titles = [], model.titles(_GROUP_WORDS)
     for number, group in enumerate(found.groups(groups), 1):
@@ -282,6 +282,7 @@ def _contrast_record(
 
     return {
         "runs": [model.facts.run or "" for model in models],
+        "private": all(model.privacy.sound for model in models),
         "words": [len(model.vocabulary) for model in models],
         "shared_words": len(compared.words),
         "same": [

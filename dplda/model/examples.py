@@ -29,7 +29,7 @@ class Example:
     id: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # no repr: a traceback or a notebook that prints variables shows no text
 class Examples:
     """Texts for each topic, by its number, the most typical first. A topic that no text is about has none."""
 
@@ -44,7 +44,11 @@ class Examples:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, without the notes."""
         listed = [{"topic": topic, "examples": [asdict(each) for each in found]} for topic, found in self.listed()]
-        return {"source": self.source, "topics": listed}
+        return {"source": self.source, "public": not self.private, "topics": listed}
+
+    def __repr__(self) -> str:
+        kind = "PRIVATE, not for publication" if self.private else "public"
+        return f"Examples({kind}, of {self.source}, for {len(self.topics)} topics)"
 
     def listed(self) -> list[tuple[int, tuple[Example, ...]]]:
         """Return the topics by their number, each with its examples."""
@@ -64,13 +68,13 @@ class Examples:
                     for e in each["examples"]
                 ]
                 topics[int(each["topic"])] = tuple(texts)
-            source = one_line(record["source"], _LONGEST_SOURCE)
+            source, private = one_line(record["source"], _LONGEST_SOURCE), record.get("public", True) is not True
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("examples must be texts with a share and an id, by topic.") from None
         shares = [each.share for found in topics.values() for each in found]
         if not all(0 <= topic < n_topics for topic in topics) or not all(map(math.isfinite, shares)):
             raise InputError(f"examples must be of the topics 0 to {n_topics - 1}, with finite shares.")
-        return cls(topics, source)
+        return cls(topics, source, private)
 
 
 def save(examples: Examples, model: TopicModel, folder: Path) -> Path:
@@ -104,7 +108,10 @@ def load(model: TopicModel, folder: Path) -> Examples | None:
         known = isinstance(record, dict) and record.get("format") == _FORMAT
         if not known or record.get("format_version") != _FORMAT_VERSION or record.get("run") != model.facts.run:
             raise InputError("they are not of this model, or of another version.")
-        return Examples.from_json(record, len(model.topics))
+        examples = Examples.from_json(record, len(model.topics))
+        if examples.private:
+            raise InputError("they are of a private corpus.")
+        return examples
     except InputError as error:
         raise InputError(f"the examples in {path} cannot be used: {error} {again}") from None
     except (OSError, ValueError, RecursionError):

@@ -183,9 +183,11 @@ class TopicModel:
         if sentences := self.topic_sentences:
             columns["sentence"] = [sentences.get(topic, "") for topic in numbers]
         try:
-            return pa.table(columns).to_pandas().set_index("topic")
+            frame = pa.table(columns).to_pandas().set_index("topic")
         except ImportError:
             raise InputError("to_frame needs pandas: pip install pandas. top_words gives lists.") from None
+        frame.attrs["private"] = self.privacy.sound
+        return frame
 
     def plot(self, what: str = "words", tables: Any = None) -> Any:
         """Draw one of the report's pictures of the listed topics, as a matplotlib figure that notebooks show.

@@ -56,9 +56,12 @@ def shown_topics(
 ) -> list[ShownTopics]:
     """Return the topics of each of `models`, and their public `examples` if there are any, under `wording`.
 
-    An example with a hidden word is left out. Raises `InputError` if the wording does not fit.
+    An example with a hidden word is left out. Raises `InputError` if the wording does not fit, and for examples of a
+    private corpus.
     """
     given = list(examples) or [None] * len(models)
+    if any(each is not None and each.private for each in given):
+        raise InputError("examples of a private corpus are for its holder's eyes, and are on no page.")
     texts = [
         {} if each is None else {topic: [e.text for e in found] for topic, found in each.listed()} for each in given
     ]

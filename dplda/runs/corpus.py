@@ -238,8 +238,7 @@ class Corpus:
     @property
     def named_places(self) -> frozenset[str]:
         """The real paths that the corpus was opened by, without those of the files in folders. Public."""
-        named = getattr(self._preparation, "paths", self._preparation.places)
-        return frozenset(os.path.realpath(place) for place in named)
+        return frozenset(self._preparation.named_places)
 
     @property
     def group_columns(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from dplda.base.progress import Progress, following
 from dplda.model.topic_model import TopicModel
 from dplda.runs.charged_query import warn_of_other_words
 from dplda.runs.corpus import Corpus, counts_for
+from dplda.text.records import TEXT_NAMES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +90,14 @@ def transform(model: TopicModel, documents: Corpus | Iterable[Any], progress: Pr
         return infer(model, corpus, shown)
 
 
+def _with_text(item: Any) -> Any:
+    """Return `item` with an empty text in place of what is no text, so that it has a row."""
+    if not isinstance(item, Mapping):
+        return item if isinstance(item, str) else ""
+    no_texts = (name for name in TEXT_NAMES if name in item and not isinstance(item[name], str))
+    return {**item, **dict.fromkeys(no_texts, "")}
+
+
 def _read_alike(model: TopicModel, texts: Iterable[Any]) -> Corpus:
     """Return a corpus of `texts`, with the language, lemmas, tokenizer and phrases of the documents of `model`.
 
@@ -103,6 +112,6 @@ def _read_alike(model: TopicModel, texts: Iterable[Any]) -> Corpus:
     if not isinstance(texts, str | bytes | Mapping) and isinstance(texts, Iterable):
         if hasattr(texts, "columns"):
             raise InputError("this is a table. Give a corpus: transform(dplda.read_corpus(table, text_field=...)).")
-        each = (item if isinstance(item, str | Mapping) else "" for item in texts)  # a row for each item
+        each = map(_with_text, texts)  # a row for each item
         texts = list(each) if isinstance(texts, Sized) else each
     return Corpus.from_texts(texts, **reading)

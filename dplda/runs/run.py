@@ -315,14 +315,20 @@ class _Unrecorded:
 
 
 def _tell_shared(dataset: str, others: Sequence[str]) -> None:
-    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`."""
+    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`.
+
+    The warning is always shown and never an error, whatever the filter of warnings: whether a run fails must not depend
+    on the documents.
+    """
     if others:
-        warnings.warn(
-            f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
-            f"{', '.join(others)}. What this run spends is charged to all of these names together.",
-            SharedDocumentsWarning,
-            stacklevel=2,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", SharedDocumentsWarning)
+            warnings.warn(
+                f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
+                f"{', '.join(others)}. What this run spends is charged to all of these names together.",
+                SharedDocumentsWarning,
+                stacklevel=2,
+            )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from dplda.budget.sketches import Fingerprint
 from dplda.model import TopicModel, load
 from dplda.model import examples as saved_examples
 from dplda.private.store.fingerprint import document_codes, fingerprint
+from dplda.report import write_report
 from dplda.runs.corpus import Corpus, read_corpus
 from dplda.runs.examples import examples
 from dplda.text.counting import WordCounter, find_tokens
@@ -118,10 +119,13 @@ def test_a_corpus_with_the_name_of_a_private_dataset_is_refused_unread(
     assert not (home / "m" / "examples.json").exists()
 
 
-@pytest.mark.parametrize("fitted", ["private/tickets.jsonl", "private"])
+@pytest.mark.parametrize("fitted", ["private/tickets.jsonl", "private", "prepared"])
 def test_files_that_a_private_run_read_are_refused_under_any_name(dplda, shop, home: Path, fitted: str) -> None:
     file = write(home / "private" / "tickets.jsonl", PUBLIC)
     (home / "link.jsonl").symlink_to(file)
+    if fitted == "prepared":
+        assert dplda("corpus", "import", file, "first").status == 0
+        assert dplda("corpus", "import", "first", "prepared").status == 0  # a copy of a store knows the files, too
     assert dplda("fit", fitted, "--dataset", "support").status == 4  # too few documents for topics
     (run,) = Ledger().runs()
     assert PLACES in run.parameters
@@ -131,6 +135,22 @@ def test_files_that_a_private_run_read_are_refused_under_any_name(dplda, shop, h
         answer = dplda("examples", "m", name)
         assert (answer.status, answer.out) == (3, "")
         assert "'support'" in answer.err
+
+
+def test_no_page_file_or_display_takes_in_texts_of_a_private_corpus(shop, forum: Path, home: Path) -> None:
+    found = examples(shop, read_corpus(forum), local=True)
+    assert found.private
+    assert PUBLIC[0][:20] not in repr(found)
+    with pytest.raises(InputError, match="on no page"):
+        write_report([shop], home / "page.html", examples=[found])
+    again = saved_examples.Examples.from_json(found.to_json(), 2)
+    assert again.private
+    with pytest.raises(InputError, match="never saved"):
+        saved_examples.save(again, shop, home / "m")
+    record = {"format": "dplda-examples", "format_version": 1, "run": shop.facts.run, **found.to_json()}
+    (home / "m" / "examples.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="of a private corpus"):
+        saved_examples.load(shop, home / "m")
 
 
 def test_a_dataset_whose_grant_is_unbounded_is_public(dplda, shop, forum: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
     assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
 
 
-@pytest.mark.filterwarnings("default::dplda.base.errors.SharedDocumentsWarning")
+@pytest.mark.filterwarnings("error::dplda.base.errors.SharedDocumentsWarning")  # it must not end a run
 def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, home: Path) -> None:
     """Which names share documents is not for the page; that other names may, and who can see it, is."""
     assert dplda("corpus", "sample", "s", "--documents", 1500).status == 0

@@ -95,6 +95,8 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     assert compared.only[1] == ()
     vague = replace(four, facts=replace(four.facts, topic_probabilities=(0.1,) * 4, verdicts=("weak",) * 4))
     assert compare_topics(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
+    merged = replace(all_six, facts=replace(all_six.facts, topic_probabilities=None, placement="ours"))
+    assert compare_topics(merged, four).only == ((), ()), "a merged run does not know how sure its topics are"
     doubtful = replace(all_six, facts=replace(all_six.facts, topic_probabilities=(0.9,) * 5 + (0.2,)))
     compared = compare_topics(doubtful, four)
     assert {pair.first for pair in compared.only[0]} == {4}

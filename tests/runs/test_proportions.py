@@ -43,6 +43,8 @@ def test_an_item_that_is_no_text_keeps_its_row(model: TopicModel) -> None:
     assert len(found) == 4
     np.testing.assert_array_equal(found.values[[0, 3]], counted(model)[[0, 1]])
     np.testing.assert_allclose(found.values[1:3], np.tile(model.alpha / model.alpha.sum(), (2, 1)))
+    records = [{"text": TEXTS[0]}, {"text": ["w000"]}, {"text": None}, {"text": TEXTS[1]}]
+    np.testing.assert_array_equal(model.transform(records).values, found.values)
 
 
 def test_the_result_says_everywhere_that_it_is_not_private(model: TopicModel) -> None:

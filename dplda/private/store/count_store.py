@@ -338,6 +338,7 @@ class CountStore:
         reading: dict[str, Any] | None = None,
         group_columns: tuple[str, ...] = (),
         id_field: str | None = None,
+        places: tuple[str, ...] = (),
         path: Path | None = None,
         identity: str = "",
     ) -> None:
@@ -351,6 +352,7 @@ class CountStore:
         self.reading = reading or {}  # public: how text became words (language, lemmas); empty for counts
         self.group_columns = group_columns  # public: the columns whose values `Block.groups` keeps for tables
         self.id_field = id_field  # public: if each document is a unit, the column of the ids in `Block.units`
+        self.places = places  # public: the real paths of the files or the folder that it was read from
         self.path = path  # of the folder; None in memory
         self.identity = identity  # differs between stores that have one path on two machines or at two times
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
@@ -389,6 +391,7 @@ class CountStore:
             reading=meta.get("reading", {}),
             group_columns=tuple(meta.get("groups", ())),
             id_field=meta.get("id_field"),
+            places=tuple(meta.get("places", ())),
             path=folder,
             identity=identity,
         )
@@ -497,6 +500,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             and isinstance(groups, list)
             and all(isinstance(name, str) for name in groups)
             and isinstance(meta.get("id_field"), str | None)
+            and isinstance(meta.get("places", []), list)
+            and all(isinstance(place, str) for place in meta.get("places", []))
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):

@@ -224,14 +224,20 @@ class Preparation(ABC):
             key=key,
             group_columns=self.group_columns,
             id_field=self.id_field,
+            places=self.named_places,
         )
+
+    @property
+    def named_places(self) -> tuple[str, ...]:
+        """The real paths by which the documents were named."""
+        return tuple(os.path.realpath(place) for place in self.places)
 
 
 class Prepared(Preparation):
     """Counts that are already a `store`, in memory or on disk."""
 
     def __init__(self, store: CountStore, name: str | None) -> None:
-        places = () if store.path is None else (store.path,)
+        places = (*(() if store.path is None else (store.path,)), *map(Path, store.places))
         columns, id_field = store.group_columns, store.id_field
         super().__init__(name, store.unit, store.reading, places=places, group_columns=columns, id_field=id_field)
         self.store = store
@@ -275,6 +281,11 @@ class RawFiles(Preparation):
             cache=cache,
         )
         self.paths, self.source, self.options, self.tokenization = paths, source, options, tokenization
+
+    @property
+    def named_places(self) -> tuple[str, ...]:
+        """See `Preparation`: without the files in folders."""
+        return tuple(os.path.realpath(path) for path in self.paths)
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""

@@ -281,11 +281,13 @@ class StoreWriter:
         key: bytes | None = None,
         group_columns: Sequence[str] = (),
         id_field: str | None = None,
+        places: Sequence[str] = (),
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading, self._group_columns, self._id_field = reading or {}, tuple(group_columns), id_field
+        self._places = list(places)
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
@@ -391,6 +393,7 @@ class StoreWriter:
             "reading": self._reading,
             **({"groups": list(self._group_columns)} if self._group_columns else {}),
             **({} if self._id_field is None else {"id_field": self._id_field}),
+            **({"places": self._places} if self._places else {}),
             "documents": self.n_documents,
             "defects": self._named_defects(),
             "shards": self._partial.n_shards,
