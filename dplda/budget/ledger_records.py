@@ -144,10 +144,8 @@ class Guarantee:
             )
         if others:
             more = "; a grant now in force was chosen after looking: further runs may end it" * self.allows_more
-            return (
-                "the guarantee is the largest total set or listed for one of these names before its first output: "
-                f"{self.total}{more}"
-            )
+            largest = "each the largest set or listed for one of these names before its first output"
+            return f"the guarantee is {self.total}, {largest}{more}"
         if str(self) == str(grant):
             return f"the guarantee is the whole grant: {self.total}"
         level = "the grant that was in force"

@@ -126,7 +126,7 @@ def true_total(state: LedgerState) -> Grant | None:
 def test_on_random_ledgers_no_total_is_stated_below_the_true_one():
     """What is stated is at least the total that was fixed before the first output, which covers all that was spent."""
     stated = refused = 0
-    for seed in range(3000):
+    for seed in range(1200):
         state = random_ledger(random.Random(seed))
         names = sorted({run.dataset for run in state.runs if run.is_charged})
         if len(names) < 2:
