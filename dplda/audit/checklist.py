@@ -95,12 +95,16 @@ def _neighbours(facts: Facts) -> tuple[State, str]:
 def _budget(facts: Facts) -> tuple[State, str]:
     if facts.together is None:
         return State.NOT_MET, "No ledger knew the run. Write this paper with the ledger that recorded it."
+    recorded = f"all runs recorded under {facts.under}"
     if facts.together.guarantee.holds and not facts.together.unknown:
         return (
             State.MET,
-            "A total for all runs under this name was in force before the first, and what they spent stays within it.",
+            f"A total for {recorded} was in force before the first, and what they spent stays within it.",
         )
-    return State.NOT_MET, "No total that was fixed before the first run holds for all runs under this name."
+    return (
+        State.NOT_MET,
+        f"No total that was fixed before the first run holds for {recorded}.",
+    )
 
 
 POINTS = (

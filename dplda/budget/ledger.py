@@ -308,21 +308,14 @@ class Ledger:
         with self._store.reading() as session:
             return queries.dataset_record(self._state_with(session, name), name)
 
-    def guaranteed_with(self, name: str, others: Sequence[str]) -> Guarantee:
-        """Return the guarantee of all runs on `name` and `others`, whose owner tells that they share documents.
+    def guaranteed_together(self, *names: str) -> Guarantee:
+        """Return the total that a report of several `names` of the same documents may state.
 
-        Raises `InputError` for a dataset that the ledger does not know, or of which it knows no shared document.
+        Raises `InputError` for a dataset that the ledger does not know, and if no total can be stated
+        (`LedgerState.guaranteed_together`).
         """
         with self._store.reading() as session:
-            state = self._state_with(session, name)
-            linked = state.linked(name)
-            for other in others:
-                if other not in linked or other == name:
-                    raise InputError(
-                        f"the ledger knows of no document that {other!r} shares with {name!r}. `dplda budget show` "
-                        "lists the names that share documents."
-                    )
-            return state.published(name, others).guaranteed(name)
+            return self._state_with(session, names[0]).guaranteed_together(*names)
 
     def history(self, dataset: str) -> list[HistoryRecord]:
         """List grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""

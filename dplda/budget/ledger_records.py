@@ -97,9 +97,15 @@ class Guarantee:
     allows_more: bool = False
     """Whether the grant in force, made after outputs had been seen, exceeds all levels listed before them."""
     listed: tuple[float, ...] = field(default=(), compare=False)
-    """The rising epsilons of the grant in force before the first output and of the levels listed with it."""
+    """The rising epsilons of the grant in force before the first output and of the levels listed with it. If limits
+    of several names count, only the largest of all.
+    """
     level_delta: float = field(default=0.0, compare=False)
-    """The delta of each of the `listed` levels."""
+    """The delta of each of the `listed` levels; the largest if limits of several names count."""
+    batches: int = field(default=0, compare=False)
+    """The guarantee is for documents in at most so many batches of the series; 0 unless batches are charged in
+    parallel.
+    """
 
     @property
     def holds(self) -> bool:
@@ -125,8 +131,8 @@ class Guarantee:
         """(epsilon, delta) in words."""
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
 
-    def in_words(self, grant: Grant) -> str:
-        """Put the guarantee into words, given the `grant` in force."""
+    def in_words(self, grant: Grant, *others: Grant) -> str:
+        """Put the guarantee into words, given the `grant` in force, or the grants of several names."""
         if self.basis == Basis.LOST:
             return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
         if self.basis == Basis.NO_LIMIT:
@@ -136,6 +142,10 @@ class Guarantee:
                 f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
                 "before the first output. Quote what was spent, and that its limit was chosen after looking"
             )
+        if others:
+            more = "; a grant now in force was chosen after looking: further runs may end it" * self.allows_more
+            largest = "each the largest set or listed for one of these names before its first output"
+            return f"the guarantee is {self.total}, {largest}{more}"
         if str(self) == str(grant):
             return f"the guarantee is the whole grant: {self.total}"
         level = "the grant that was in force"
@@ -146,8 +156,8 @@ class Guarantee:
         more = ""
         if self.allows_more:
             more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
-        elif grant.epsilon > self.epsilon:
-            reached = sum(epsilon < grant.epsilon for epsilon in self.listed)
+        elif min(grant.epsilon, self.largest_total[0]) > self.epsilon:
+            reached = sum(epsilon < grant.epsilon for epsilon in self.listed[:-1])
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
             more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
         return f"the guarantee is {level} before the first output: {self.total}{more}"

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dplda.base.errors import BudgetRefused
+from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
 from dplda.budget.ledger_records import PLACES, Basis, Grant, Guarantee, RunRecord, Status
@@ -96,15 +96,15 @@ class LedgerState:
             whole += Cost(math.fsum(mu_squared[:most]), math.fsum(delta[:most]))
         return whole
 
-    def published(self, dataset: str, others: Sequence[str] = ()) -> LedgerState:
-        """Keep what may be published of the runs of `dataset`, without other datasets that share its documents.
+    def published(self, *names: str) -> LedgerState:
+        """Keep what may be published of the runs of a dataset, without other datasets that share its documents.
 
-        With `others`, names that their owner tells are of the same documents, keep the runs of these as well.
+        Several `names` are those of the same documents, as their owner tells.
 
         Unless a run is released, how it ended may depend on its documents, so it counts with its whole plan. The number
         of batches that documents were seen in depends on them, too: here the declared number counts.
         """
-        names, same = {dataset, *others}, "the same documents" if others else None
+        same = "the same documents" if len(names) > 1 else None
         runs = [replace(run, batches_seen=1, fingerprint=same) for run in self.runs if run.dataset in names]
         ended = [run if run.released else replace(run, status=Status.RESERVED) for run in runs]
         return replace(self, runs=ended, overlaps=frozenset())
@@ -119,7 +119,8 @@ class LedgerState:
         runs = self.charged(names)
         spent = self.total(runs)
         first = self._first_run(dataset)
-        limits = [self._limit(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        limiting = [name for name in names if name == dataset or self._first_run(name) < first]
+        limits = [self._limit(name, spent) for name in limiting]
         basis = max((limit.basis for limit in limits), key=list(Basis).index)  # the weakest
         for run in runs[1:]:
             # A run that was admitted under an unbounded grant may have other units than the runs before it.
@@ -128,15 +129,64 @@ class LedgerState:
                 basis = Basis.NO_LIMIT
         if self.lapses:
             basis = Basis.LOST
-        levels = self.levels(dataset)
+        own = self.levels(dataset)
+        largest = [self.levels(name)[-1] for name in limiting]
+        epsilons = [level.epsilon for level in largest]
+        in_batches = any(run.parallel_batch is not None for run in self.charged((dataset,)))
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
             basis=basis,
-            allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
-            listed=tuple(level.epsilon for level in levels),
-            level_delta=levels[0].delta,
+            allows_more=not self.grant(dataset).capacity.fits(own[-1].capacity),
+            listed=tuple(level.epsilon for level in own) if len(limiting) == 1 else (max(epsilons),),
+            level_delta=max(level.delta for level in largest),
+            batches=self.batches_per_document(dataset) if in_batches else 0,
         )
+
+    def guaranteed_together(self, *names: str) -> Guarantee:
+        """Return the one total that a report of several `names` of the same documents states, on their owner's word.
+
+        It is the largest that any of the names had before its first output, and holds if all of them hold: then the
+        total of the name whose output came first covers all runs (docs/privacy.md, section 9.5). Raises `InputError`
+        if a name shares no known document with the first one, if a name is a series whose batches are charged in
+        parallel, since a document of one name may be in several batches of another, and if the total is stronger than
+        what `guaranteed` says of one of the names.
+        """
+        linked = self.linked(names[0])
+        for name in names[1:]:
+            if name not in linked:
+                raise InputError(
+                    f"the ledger knows of no document that {name!r} shares with {names[0]!r} (exact, not for "
+                    "publication). `dplda budget show` lists the names that share documents."
+                )
+        published = self.published(*names)
+        series = [run.dataset for run in published.charged(names) if run.parallel_batch is not None]
+        if series:
+            raise InputError(
+                f"a report cannot state a total for several names while {series[0]!r} is a series, of which a document "
+                "pays for some batches only. Leave --same-text out; `dplda budget show` tells what holds for all names."
+            )
+        each = [published.guaranteed(name) for name in names]
+        basis = max((guarantee.basis for guarantee in each), key=list(Basis).index)
+        epsilons, deltas = zip(*(guarantee.largest_total for guarantee in each), strict=True)
+        together = Guarantee(
+            epsilon=max(epsilons),
+            delta=max(deltas),
+            basis=Basis.FIXED if basis == Basis.LISTED else basis,
+            allows_more=any(guarantee.allows_more for guarantee in each),
+        )
+        for name in names:
+            exact = self.guaranteed(name)
+            epsilon, delta = exact.largest_total
+            if together.holds and not (exact.holds and epsilon <= together.epsilon and delta <= together.delta):
+                left = [other for other in linked if other not in names]
+                more = "".join(f" --same-text {shlex.quote(other)}" for other in left)
+                raise InputError(
+                    f"a report of these names would promise more ({together.total}) than what the ledger knows of "
+                    f"{name!r} allows (exact, not for publication): see dplda budget show {shlex.quote(name)}"
+                    + (f". Count all names that share documents:{more}" if left else "")
+                )
+        return together
 
     def grants_with_remarks(self, dataset: str) -> list[tuple[Grant, str]]:
         """List all grants, oldest first; a grant made after the first output has a remark on the guarantee."""

@@ -229,7 +229,8 @@ def _guarantees(
     """Return what the ledger, if it exists, has recorded of all runs of each dataset of `models`.
 
     The runs of the datasets `same_text` count, too. Says on standard error where other names share the documents of a
-    dataset, which no report may show unless they are among `same_text`. Raises `InputError` for names that do not.
+    dataset, which no report may show unless they are among `same_text`. Raises `InputError` if no total can be stated
+    for all these names.
     """
     from dplda.report import all_runs
 
@@ -244,18 +245,22 @@ def _guarantees(
         raise InputError("--same-text is for a report of runs on one dataset of the ledger.")
     for name, together in found.items():
         record = records[name]
-        if same_text:
-            found[name] = together.with_others(name, same_text, ledger.guaranteed_with(name, same_text), runs)
-        left = [other for other in record.linked if other not in (name, *same_text)]
+        counted = tuple(dict.fromkeys((name, *same_text)))
+        if len(counted) > 1:
+            guarantee = ledger.guaranteed_together(*counted)
+            found[name] = together.with_others({each: records[each].grant for each in counted}, guarantee, runs)
+        left = [other for other in record.linked if other not in counted]
         if left:
             counts = sum(len(records[other].runs) for other in left)
+            options = " ".join(f"--same-text {shlex.quote(other)}" for other in left)
+            in_batches = any(records[each].parallel for each in (*counted, *left))  # then no total can be stated
             say(
                 f"Dataset {name} (exact, not for publication): it shares documents with {', '.join(left)}, whose "
-                f"{counts} {'run is' if counts == 1 else 'runs are'} not counted here. If readers may know that, count "
-                f"them: {' '.join(f'--same-text {shlex.quote(other)}' for other in left)}.",
+                f"{counts} {'run is' if counts == 1 else 'runs are'} not counted here."
+                + ("" if in_batches else f" If readers may know that, count them: {options}."),
                 error=True,
                 style="yellow",
             )
-        if record.in_reports and (left or not same_text):
+        if record.in_reports and len(counted) == 1:
             say(f"Dataset {name} (exact, not for publication): {record.in_reports}.", error=True, style="yellow")
     return found

@@ -114,6 +114,11 @@ class Facts:
         return "" if self.together is None else self.together.under(self.recorded.dataset or "without a name")
 
     @property
+    def other_names(self) -> str:
+        """What runs on the same documents that are not counted may be recorded under."""
+        return "yet other names" if self.together is not None and self.together.others else "other names"
+
+    @property
     def unit(self) -> Unit:
         """The privacy unit in prose; `Unit.defined` is empty if the unit is the document."""
         return unit_of(self.privacy)
@@ -181,8 +186,10 @@ class Facts:
 
     @property
     def of_batches(self) -> str:
-        """What holds for a document of a series, in words."""
-        most = 1 if self.together is None else self.together.batches
+        """For which documents of a series the total holds, in words; empty unless batches are charged in parallel."""
+        most = self.together.guarantee.batches if self.together else int(bool(self.series) and not self.unit.defined)
+        if not most:
+            return ""
         held = "one batch" if most == 1 else f"{most} batches at most"
         return (
             f"What all batches of the series promise together holds for a document that is in {held}. That none is in "

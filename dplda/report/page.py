@@ -161,6 +161,7 @@ def _run_section(
         "language": language if LANGUAGE.fullmatch(language) else "",
         "together": together,
         "names": [shown(model.facts.dataset or ""), *map(shown, together.others if together else ())],
+        "other_names": facts.other_names,
         "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(promise.success_at_most(privacy), upwards=True),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -234,27 +234,27 @@ class AllRuns:
     """The guarantee in words."""
     unknown: int = 0
     """The number of runs on the page that the ledger has not recorded for this dataset."""
-    grant: Grant | None = None
-    """The total in force."""
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    """The total in force, by the name of the dataset; of several names if `others` count."""
     records: tuple[Mapping[str, Any], ...] = ()
     """The runs as the ledger shares them (`RunRecord.to_json`), if its runs were given."""
-    batches: int = 1
-    """In how many batches of a series one document may be, as declared."""
     others: tuple[str, ...] = ()
     """Other names of the same documents whose runs count, too, because their owner tells that they are the same."""
 
-    def with_others(
-        self, dataset: str, others: Sequence[str], guarantee: Guarantee, runs: Iterable[RunRecord]
-    ) -> AllRuns:
-        """Return this record of `dataset` with the `runs` of `others`, and the `guarantee` for all of them together."""
-        listed = [run for run in runs if run.dataset in (dataset, *others)]
+    def with_others(self, grants: Mapping[str, Grant], guarantee: Guarantee, runs: Iterable[RunRecord]) -> AllRuns:
+        """Return this record with the `runs` of other names, and the `guarantee` for all of them together.
+
+        `grants` are those of the dataset and of all other names, by name.
+        """
+        listed = [run for run in runs if run.dataset in grants]
         return replace(
             self,
             runs=len(listed),
             guarantee=guarantee,
-            described=guarantee.in_words(self.grant) if self.grant is not None else self.described,
+            described=guarantee.in_words(*grants.values()),
             records=tuple(run.to_json() for run in listed) if self.records else (),
-            others=tuple(others),
+            grants=grants,
+            others=tuple(name for name in grants if name not in self.grants),
         )
 
     def under(self, dataset: str) -> str:
@@ -334,9 +334,8 @@ def all_runs(
             record.guaranteed_alone,
             record.guaranteed_alone.in_words(record.grant),
             unknown=len(shown_runs[record.name] - set(record.runs)),
-            grant=record.grant,
+            grants={record.name: record.grant},
             records=tuple(shared.get(record.name, ())),
-            batches=record.batches_declared,
         )
         for record in records
         if shown_runs.get(record.name, set()) & set(record.runs)

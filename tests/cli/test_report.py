@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
-from ledger_helpers import DEFAULT_TOTAL
+from ledger_helpers import DEFAULT_TOTAL, gaussian, sample, spend
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
-from dplda.budget import Ledger
+from dplda.budget import Ledger, Reservation
+from dplda.budget.accountant import capacity
+from dplda.budget.sketches import Fingerprint
 from dplda.model import TopicModel
+from dplda.report.pictures import percent
+from dplda.report.promise import success_under_filter
 
 
 def test_a_run_is_reported_by_its_id_into_the_file_named(dplda, saved: str, home: Path) -> None:
@@ -95,13 +99,82 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in page
     assert DEFAULT_TOTAL not in page
     assert "shares documents with b, whose 1 run is not counted here" in dplda("report", "a", "-o", "a.html").err
-    both = dplda("report", "b", "-o", "both.html", "--same-text", "a")
-    assert both.err == ""
-    page = text_of(Path("both.html"))
+
+
+def report_with(dplda, reservation: Reservation, *names: str) -> tuple[str, str]:
+    """The page about a run and the names of `same_text`, and what its maker is told; no page where it is refused."""
+    model, page = make_model(), Path("page.html")
+    if not Path(reservation.run).exists():
+        with_facts(model, run=reservation.run, dataset=reservation.run.rpartition("-")[0]).save(reservation.run)
+    page.unlink(missing_ok=True)
+    told = dplda("report", reservation.run, "-o", page, *(each for name in names for each in ("--same-text", name)))
+    assert (told.status == 0) == page.exists()
+    return text_of(page) if page.exists() else "", told.err
+
+
+LITTLE = [gaussian(mu_squared=0.05)]
+
+
+@pytest.mark.parametrize(("first", "later"), [("a", "b"), ("b", "a")])
+def test_names_of_the_same_documents_share_the_largest_total_of_any(dplda, home: Path, first: str, later: str) -> None:
+    """It was stated at the later name's total, which may have been chosen by what the earlier one showed."""
+    ledger = Ledger()
+    ledger.grant(first, 4.0, 1e-3, listed=[8.0])
+    runs = {first: spend(ledger, first, events=LITTLE)}
+    ledger.grant(later, 4.0, 1e-5)
+    runs[later] = spend(ledger, later, events=LITTLE)
+    page, told = report_with(dplda, runs["b"], "a", "a", "b")
+    assert told == ""
     assert "This holds for the 2 runs recorded under the names <bdi>b</bdi> and <bdi>a</bdi> together" in page
-    assert "differentially private with epsilon = 10 and delta = 1e-05" in page, "the larger grant, of the earlier name"
-    assert "knows of no document" in dplda("report", "b", "-o", "c.html", "--same-text", "c").err
-    assert not Path("c.html").exists()
+    assert "differentially private with epsilon = 8 and delta = 0.001, each the largest set or listed for one" in page
+    odds = percent(success_under_filter(8.0, 1e-3), upwards=True)
+    assert f"guesses from everything that the 2 recorded runs released is right at most <strong>{odds}" in page
+    assert f"The grant in force for {first} is epsilon 4, delta 0.001 (set" in page
+    assert f"The grant in force for {later} is epsilon 4, delta 1e-05 (set" in page
+    assert "recorded 2 runs under the names b and a, this one among them" in page
+    assert "Not counted are runs under yet other names" in page
+    assert "Levels listed before" not in page
+    assert "fixed before the first of them" not in page
+
+
+def test_no_total_is_stated_for_several_names_of_which_one_is_a_series(dplda, home: Path) -> None:
+    """Documents were in three batches, one declared; and a copy of all batches may hold more than one pays for."""
+    ledger, weeks = Ledger(), []
+    small = capacity(4.0, 1e-6).mu_squared
+    ledger.grant("weekly", 4.0, 1e-6)
+    for week in range(3):
+        documents = [*range(450), *range(1000 * week + 1000, 1000 * week + 1550)]
+        name, most = Fingerprint(f"week {week}", sample(documents)), [gaussian(mu_squared=0.9 * small)]
+        weeks.append(spend(ledger, "weekly", name, batch=f"w{week}", events=most))
+        ledger.grant("weekly", 12.0, 1e-6)
+    copy = spend(ledger, "b", Fingerprint("copy", sample([*range(450), *range(1000, 1500)])), events=LITTLE)
+    for run, other in ((weeks[0], "b"), (copy, "weekly")):
+        page, told = report_with(dplda, run, other)
+        assert (page, told.count("\n")) == ("", 1)
+        assert "'weekly' is a series" in told
+    _, told = report_with(dplda, weeks[0])
+    assert "Documents were seen in 3 (exact, not for publication)" in told
+    assert "--same-text" not in told, "it would be refused"
+
+
+def test_names_that_are_unknown_or_too_few_are_refused_with_the_reason(dplda, home: Path) -> None:
+    ledger = Ledger()
+    runs = {}
+    for name, epsilon in (("c", 20.0), ("b", 2.0), ("a", 2.0)):
+        ledger.grant(name, epsilon, 1e-5)
+        runs[name] = spend(ledger, name, events=LITTLE)
+    spend(ledger, "other", "g", events=LITTLE)
+    _, told = report_with(dplda, runs["b"], "other")
+    assert "knows of no document that 'other' shares with 'b' (exact, not for publication)" in told
+    _, told = report_with(dplda, runs["b"], "a")
+    assert "(epsilon 2 at delta 1e-05)" in told
+    assert "(exact, not for publication)" in told
+    assert told.rstrip().endswith("Count all names that share documents: --same-text c")
+    page, _ = report_with(dplda, runs["b"], "a", "c")
+    assert "epsilon = 20 and delta = 1e-05" in page
+    page, told = report_with(dplda, runs["c"], "b")
+    assert "epsilon = 20 and delta = 1e-05" in page
+    assert "it shares documents with a, whose 1 run is not counted here" in told
 
 
 def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:

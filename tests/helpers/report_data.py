@@ -93,7 +93,7 @@ def all_runs(runs: int = 1, **changes: Any) -> AllRuns:
     """What a ledger might say of so many `runs` under a grant of epsilon 8."""
     guarantee = changes.pop("guarantee", Guarantee(epsilon=8.0, delta=1e-5))
     grant = Grant(epsilon=8.0, delta=1e-5)
-    return AllRuns(runs, guarantee, "the guarantee is <this>", grant=grant, **changes)
+    return AllRuns(runs, guarantee, "the guarantee is <this>", grants={"toys": grant}, **changes)
 
 
 def full_comparison(kind: str = "planted") -> Comparison:

@@ -133,3 +133,23 @@ def test_a_person_and_a_document_are_told_apart() -> None:
     assert "share one total, because customer may be in several" in said(person, "duration")
     assert "A person with several documents" not in said(person, "unprotected")
     assert "replaced by another" in said(Facts(run_model(adjacency="replace")), "neighbours")
+
+
+def test_runs_under_other_names_are_told_apart_from_those_that_count() -> None:
+    alone, both = (Facts(run_model(), all_runs(2, others=others)) for others in ((), ("copy",)))
+    assert "has recorded 2 runs under the name toys, this" in said(alone, "others")
+    assert "Not counted are runs under other names" in said(alone, "others")
+    assert "has recorded 2 runs under the names toys and copy, this" in said(both, "others")
+    for key in ("total", "others", "unprotected"):
+        assert "under yet other names" in said(both, key), key
+        assert "another dataset's name" not in said(both, key), key
+
+
+def test_the_total_of_a_series_is_for_documents_in_so_many_batches_also_for_a_run_on_all_of_them() -> None:
+    guarantee = Guarantee(epsilon=8.0, delta=1e-5, batches=3)
+    facts = Facts(run_model(), all_runs(2, guarantee=guarantee))
+    for key in ("total", "duration", "data", "unprotected"):
+        assert "holds for a document that is in 3 batches at most" in said(facts, key), key
+    together = Facts(with_facts(run_model(adjacency="replace"), series="s", batch="1"), all_runs(2))
+    assert "document that is in" not in said(together, "total") + said(together, "unprotected")
+    assert "Batches of the series share one total" in said(together, "duration")
