@@ -120,7 +120,7 @@ def _candidates(path: Path, directions: np.ndarray, among: Collection[str] | Non
 def _unit(path: Path, number: int, fields: Sequence[bytes]) -> np.ndarray | None:
     """Return the vector in the `fields` of line `number`, scaled to length 1; None if all its numbers are 0."""
     try:
-        vector = np.array([float(field) for field in fields])
+        vector = np.array(list(map(float, fields)))
     except ValueError:
         raise _bad_line(path, number, len(fields)) from None
     largest = float(np.abs(vector).max())
