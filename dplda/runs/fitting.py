@@ -1,9 +1,11 @@
 """`dplda.fit`: plans a run from its options, carries it out, and returns the model.
 
-`PrivateLDA` and the command (`dplda.cli.fit_command`) end here, too. The way of a fit:
+`PrivateLDA` ends here, too; the command (`dplda.cli.fit_command`) shows seed words of the plan before it carries the
+plan out. The way of a fit:
 
 1. `FitOptions` holds what the user asks for. `plan_fit` adds what the ledger decides (the place in a series) and what
-   the tokenizer decides (which public words documents can contain), and checks all of it as `FitSettings`.
+   the tokenizer decides (which public words documents can contain), finds seed words for names of topics, and checks
+   all of it as `FitSettings`.
 2. `plan_topics` calibrates the shares that the placement states for its stages: these are the events of the `Run`.
 3. `Run.execute` reserves them, reads the documents, calls `learn` with the gate, and saves the model.
 4. `learn` finds the words (`find_words`), lets the placement learn topics from what the gate releases, and makes the
