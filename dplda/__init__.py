@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dplda.runs.series import load, released_prior
     from dplda.runs.tabulation import tabulate
     from dplda.text import wordlists
+    from dplda.text.word_vectors import nearest_words
 
 __all__ = [
     "Corpus",
@@ -32,6 +33,7 @@ __all__ = [
     "evaluate",
     "fit",
     "load",
+    "nearest_words",
     "public_prior",
     "read_corpus",
     "released_prior",
@@ -52,6 +54,7 @@ __getattr__, __dir__ = lazy(
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",
         "load": "runs.series",
+        "nearest_words": "text.word_vectors",
         "public_prior": "runs.priors",
         "read_corpus": "runs.corpus",
         "released_prior": "runs.series",

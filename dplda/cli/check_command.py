@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -92,6 +92,8 @@ class Report:
     """Columns that may name the privacy unit."""
     people: str | None = None
     """The column that seems to name people with several documents, if there is one."""
+    seed_words: Mapping[str, Sequence[str]] | None = None
+    """The words that would guide topics, if word vectors gave some of them. Public."""
     price: str | None = None
     """What a run would cost, in words."""
     granted: bool = False
@@ -404,7 +406,7 @@ def show(report: Report, *, as_json: bool) -> None:
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
         # A first line that was taken for a header may be a document.
-        kept = ("sample", "language", "problems", "price", "granted", "for_fit")
+        kept = ("sample", "language", "problems", "seed_words", "price", "granted", "for_fit")
         unnamed = f"{len(report.columns)} columns have no plain names, which only a terminal shows: "
         remark = f"{unnamed}does the file have a header?"
         report = Report(**{name: getattr(report, name) for name in kept}, remarks=[remark])
@@ -449,6 +451,8 @@ def _tell(report: Report) -> None:
         say(f"Problem: {line}", style="bold red")
     if report.for_fit:
         _advise(report)
+    for line in guided_lines(report.seed_words):
+        say(line)
     if report.price:
         say(report.price)
     if report.command:
@@ -458,6 +462,11 @@ def _tell(report: Report) -> None:
             say("The settings below follow from the size of your text: whoever sees them learns something of it.")
         say(f"{report.condition or 'Next'}:")
         say(f"  {report.command}")
+
+
+def guided_lines(seed_words: Mapping[str, Sequence[str]] | None) -> list[str]:
+    """Return a line for each guided topic, with its words."""
+    return [f"Topic {name!r} is guided by: {', '.join(words)}." for name, words in (seed_words or {}).items()]
 
 
 def _advise(report: Report) -> None:
@@ -521,6 +530,7 @@ def _record(report: Report) -> dict[str, Any]:
         "text_field": one_or_more(report.text_fields) if report.text_fields else None,
         "unit_candidates": report.unit_candidates,
         "people": report.people,
+        "seed_words": None if report.seed_words is None else dict(report.seed_words),
         "price": report.price,
         "language": report.language,
         "remarks": report.remarks,

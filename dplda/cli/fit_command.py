@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import add_price, consulted_ledger, examine, show, tell_expected
+from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show, tell_expected
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
@@ -44,6 +44,7 @@ from dplda.text.word_files import read_seed_words
 if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.model import TopicModel
+    from dplda.runs.run import Run
 
 _SHOWN_WORDS = 10  # of the frequent words that were left out
 
@@ -70,7 +71,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store from
     `dplda corpus import`, or - for standard input.
     """
-    from dplda.runs.fitting import fit_with, plan_fit
+    from dplda.runs.fitting import plan_fit
 
     given = {name: options[name] for name in COMMAND} | {"simulate_seed": simulate_seed(options), "prior": None}
     if options["seed_words"] is not None:
@@ -95,7 +96,9 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             if options["placement"] == DEFAULT and options["series"] is None:
                 tell_expected(report, chosen.settings(prior=chosen.prior))
             with consulted_ledger(ledger_path) as ledger:
-                add_price(report, plan_fit(source, ledger, chosen), ledger)
+                run = plan_fit(source, ledger, chosen)
+                report.seed_words = _found_seed_words(run, options)
+                add_price(report, run, ledger)
         show(report, as_json=as_json)
         return
 
@@ -105,15 +108,22 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             warnings.simplefilter("ignore", NoisyTopicsWarning)  # the list of topics says so
             chosen = complete(source, progress)
             ledger = open_ledger(ledger_path)
-            models = None if options["out"] else MODELS
-            model = fit_with(source, replace(chosen, ledger=ledger, models=models, seconds=seconds))
+            run = plan_fit(source, ledger, chosen)
+            for line in guided_lines(_found_seed_words(run, options)):
+                say(line, error=as_json)
+            folder = options["out"] or MODELS / run.id
+            model = run.execute(ledger, folder=folder, progress=progress, seconds=seconds)
     finally:
         private_notes(source.notes)
-    folder = options["out"] or MODELS / str(model.facts.run)
     if as_json:
         print_json(_record(model, folder, seconds))
     else:
         _tell(model, folder, ledger)
+
+
+def _found_seed_words(run: Run[TopicModel], options: dict[str, Any]) -> Mapping[str, Sequence[str]] | None:
+    """Return the seed words of `run`, which the ledger will record, if --vectors gave some of them."""
+    return None if options["vectors"] is None else run.parameters["seed_words"]
 
 
 def _typed_options() -> list[str]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from dplda.base.config import ADJACENCIES, DEVICES, ENGINES, RANGES, ExecutionSettings, PrivacySettings, Range
+from dplda.base.errors import InputError
 from dplda.learning.placements.registry import CALIBRATIONS, PLACEMENTS
 from dplda.learning.settings import DEFAULTS, WORDS, FitSettings, ModelSettings, VocabularySettings
 
@@ -187,11 +188,22 @@ class FitOptions:
         python="Public or released topics, from which the run starts if they explain the documents.",
         metavar="PATH|RUN",
     )
-    seed_words: Mapping[str, Sequence[str]] | None = _option(
+    seed_words: Mapping[str, Sequence[str] | None] | Sequence[str] | None = _option(
         None,
-        "Words that guide topics: a YAML or JSON file that maps names of topics to lists of words.",
+        "Words that guide topics: a YAML or JSON file that maps names of topics to lists of words, or has the names "
+        "alone (--vectors).",
         TOPICS,
-        python="Maps names of topics to public words that guide them.",
+        python="Maps names of topics to public words that guide them, or to None; or the names alone (`vectors`).",
+        metavar="FILE",
+        kind=Path,
+    )
+    vectors: str | Path | None = _option(
+        None,
+        "Public word vectors, text of word2vec or GloVe: each topic of --seed-words that has no words is guided by the "
+        "words nearest to its name.",
+        TOPICS,
+        python="A file of public word vectors, text of word2vec or GloVe. Each topic of `seed_words` that has no words "
+        "is guided by the words nearest to its name (`dplda.nearest_words`).",
         metavar="FILE",
         kind=Path,
     )
@@ -226,18 +238,45 @@ class FitOptions:
         python="Receives the time of each stage; times are private and must stay on this machine.",
     )
 
+    @property
+    def guided(self) -> dict[str, tuple[str, ...]] | None:
+        """The seed words of each topic that has a name; of a topic without words, none.
+
+        Raises `InputError` for a topic without words if there are no `vectors` to find them in, and for needless ones.
+        """
+        seeds = self.seed_words
+        if seeds is None:
+            guided = None
+        elif isinstance(seeds, Mapping):
+            guided = {name: tuple(words or ()) for name, words in seeds.items()}
+        elif isinstance(seeds, str) or not all(isinstance(name, str) for name in seeds):
+            raise InputError("seed_words must map names of topics to words, or be a list of names.")
+        else:
+            guided = dict[str, tuple[str, ...]].fromkeys(seeds, ())
+            if len(guided) < len(seeds):
+                raise InputError("seed_words must have each name of a topic once.")
+        bare = [name for name, words in (guided or {}).items() if not words]
+        if bare and self.vectors is None:
+            raise InputError(
+                f"topic {bare[0]!r} has a name and no seed words. Give its words, or a file of word vectors to find "
+                "them in (--vectors FILE)."
+            )
+        if self.vectors is not None and not bare:
+            raise InputError("--vectors is for topics of --seed-words that have no words, and there are none.")
+        return guided
+
     def settings(self, **known: Any) -> FitSettings:
         """Check the options, and return them as settings.
 
         `known` replaces what the corpus or the ledger decides: the prior and the place in a series, the number of
-        topics of a series that continues, and the words that documents can contain. Raises `InputError` for settings
-        that are out of range or contradict each other.
+        topics of a series that continues, and the words that documents can contain. Without it, topics that have no
+        seed words yet are left out. Raises `InputError` for settings that are out of range or contradict each other.
         """
-        words, seeds = self.vocabulary, self.seed_words
+        words, seeds = self.vocabulary, self.guided
         named = {name: getattr(self, name) for name in _SETTINGS} | {
             "topics": DEFAULTS.model.topics if self.n_topics is None else self.n_topics,
             "public": None if words is None else tuple(words),
-            "seed_words": None if seeds is None else {name: tuple(listed) for name, listed in seeds.items()},
+            "seed_words": None if seeds is None else {name: listed for name, listed in seeds.items() if listed},
         }
         return FitSettings.of(**named | known)
 

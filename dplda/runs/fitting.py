@@ -1,9 +1,11 @@
 """`dplda.fit`: plans a run from its options, carries it out, and returns the model.
 
-`PrivateLDA` and the command (`dplda.cli.fit_command`) end here, too. The way of a fit:
+`PrivateLDA` ends here, too; the command (`dplda.cli.fit_command`) shows seed words of the plan before it carries the
+plan out. The way of a fit:
 
 1. `FitOptions` holds what the user asks for. `plan_fit` adds what the ledger decides (the place in a series) and what
-   the tokenizer decides (which public words documents can contain), and checks all of it as `FitSettings`.
+   the tokenizer decides (which public words documents can contain), finds seed words for names of topics, and checks
+   all of it as `FitSettings`.
 2. `plan_topics` calibrates the shares that the placement states for its stages: these are the events of the `Run`.
 3. `Run.execute` reserves them, reads the documents, calls `learn` with the gate, and saves the model.
 4. `learn` finds the words (`find_words`), lets the placement learn topics from what the gate releases, and makes the
@@ -13,6 +15,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -32,8 +35,8 @@ from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
 from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.series import find_place, renumber_topics
-from dplda.runs.words import choose_way_of_words, find_words, usable_seed_words, usable_words, warn_of_prior_words
+from dplda.runs.series import Place, find_place, renumber_topics
+from dplda.runs.words import choose_way_of_words, find_seed_words, find_words, usable_words, warn_of_prior_words
 
 
 def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
@@ -84,16 +87,30 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
         words = usable_words(corpus.tokenization, listed, needed)
     if place.prior is not None:
         warn_of_prior_words(corpus.tokenization, place.prior)
-    seeds = options.seed_words
+    guided = options.guided
+    if options.vectors is not None and options.progress is not None:
+        options.progress.start("read word vectors")
+    among = _words_of_run(words, place)
     settings = options.settings(
         topics=topics,
         public=words,
-        seed_words=None if seeds is None else usable_seed_words(corpus.tokenization, seeds),
+        seed_words=guided and find_seed_words(corpus.tokenization, guided, options.vectors, among),
         prior=place.prior,
         series=place.series,
         batch=place.batch,
     )
     return plan_topics(corpus, settings, place.dataset, place.earlier)
+
+
+def _words_of_run(public: Sequence[str] | None, place: Place) -> set[str] | None:
+    """Return the words that are known both from a `public` list and from a prior; None if there is neither.
+
+    The topics of an earlier batch do not count, because the words of a series may change.
+    """
+    prior = place.prior
+    of_batch = place.series is not None and prior is not None and prior.counts is not None
+    listed = [set(words) for words in (public, None if prior is None or of_batch else prior.words) if words is not None]
+    return set.intersection(*listed) if listed else None
 
 
 def plan_topics(

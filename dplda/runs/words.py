@@ -10,9 +10,10 @@ tokenization, as for counts, nothing is known, and all words stay as they are.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from dplda.runs.corpus import Corpus
 from dplda.runs.enough import require_documents
 from dplda.text.reading_options import Tokenization
 from dplda.text.tokenizers import ListedWords, match_words
+from dplda.text.word_vectors import nearest_words
 from dplda.text.wordlists import general_frequencies, has_list
 
 _SHOWN, _LONGEST_SHOWN = 5, 40  # words of a message, and characters of each
@@ -57,15 +59,20 @@ def usable_words(tokenization: Tokenization | None, listed: Sequence[str], neede
     return matched.words
 
 
-def usable_seed_words(
-    tokenization: Tokenization | None, seed_words: Mapping[str, Sequence[str]]
+def find_seed_words(
+    tokenization: Tokenization | None,
+    guided: Mapping[str, Sequence[str]],
+    vectors: str | Path | None,
+    among: Collection[str] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the seed words that documents can contain, as they are spelled there.
+    """Return the seed words of each topic that documents can contain, as they are spelled there.
 
-    Warns of the others, and raises `InputError` if a topic has no other words.
+    A topic of `guided` without words gets those nearest to its name in the file `vectors` that are `among` the words
+    that the run can have (None: any). No document is read. Warns of given words that cannot be used, and raises
+    `InputError` if a topic has no other words.
     """
     usable = dict[str, tuple[str, ...]]()
-    for topic, words in seed_words.items():
+    for topic, words in guided.items():
         matched = _match(tokenization, words)
         usable[topic] = tuple(words) if matched is None else matched.words
         if matched is None or not matched.reasons:
@@ -74,6 +81,15 @@ def usable_seed_words(
         if not matched.found:
             raise InputError(f"{found} Give others, or leave the topic out.")
         _warn(f"{found} They are left out.")
+
+    def spellings(words: Sequence[str]) -> Mapping[str, str]:
+        matched = _match(tokenization, words)
+        return {word: word for word in words} if matched is None else matched.found
+
+    names = [topic for topic, words in guided.items() if not words]
+    if names and vectors is not None:
+        given = [word for words in usable.values() for word in words]
+        usable |= nearest_words(names, vectors, among=among, without=given, spellings=spellings)
     return usable
 
 

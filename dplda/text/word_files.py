@@ -14,6 +14,7 @@ from dplda.text.records import Defect
 
 _LARGEST = 1 << 20  # characters of a file of seed words or labels
 _SEED_WORDS = "Write a line for each topic, such as: space: [orbit, launch, satellite]"
+_NAMES = "Write a line for each name, such as: - space"
 
 
 def read_word_list(path: Path) -> list[str]:
@@ -31,11 +32,18 @@ def read_word_list(path: Path) -> list[str]:
 def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
     """Read the words of each named topic in a YAML or JSON file, such as ``space: [orbit, launch]``.
 
-    Words and names lose surrounding space, and words become lower-case. Raises `InputError` for anything else.
+    A topic has no words if the file has its name alone, as in ``space:`` or in a list of names. Words and names lose
+    surrounding space, and words become lower-case. Raises `InputError` for anything else.
     """
-    seeds = {}
-    for key, words in read_mapping(path, _SEED_WORDS).items():
+    found = _read_yaml(path, _SEED_WORDS)
+    if isinstance(found, list) and found:
+        return _names_alone(path, found)
+    seeds = dict[str, tuple[str, ...]]()
+    for key, words in _mapping(path, found, _SEED_WORDS).items():
         name = str(key)
+        if words is None:
+            seeds[name.strip()] = ()
+            continue
         if not isinstance(words, list) or not words:
             raise InputError(f"{path} has no list of words for topic {name!r}. {_SEED_WORDS}")
         for word in words:
@@ -47,11 +55,34 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
     return seeds
 
 
+def _names_alone(path: Path, names: list[Any]) -> dict[str, tuple[str, ...]]:
+    """Return the `names` of topics, none of which has words."""
+    seeds = dict[str, tuple[str, ...]]()
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{path}: {name!r} is no name of a topic to YAML. {_NAMES}")
+        if name.strip() in seeds:
+            raise InputError(f"{path} lists topic {name.strip()!r} twice. Give each topic once.")
+        seeds[name.strip()] = ()
+    return seeds
+
+
 def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
     """Read the mapping in a YAML or JSON file. Raises `InputError`, whose message ends in `hint`, for anything else.
 
     `key` is the word for a key in messages, such as ``topic``.
     """
+    return _mapping(path, _read_yaml(path, hint, key), hint, key)
+
+
+def _mapping(path: Path, found: Any, hint: str, key: str = "topic") -> dict[Any, Any]:
+    if not isinstance(found, dict) or not found:
+        raise InputError(f"{path} does not map {key}s to what they are given. {hint}")
+    return found
+
+
+def _read_yaml(path: Path, hint: str, key: str = "topic") -> Any:
+    """Read a YAML or JSON file, in which no mapping has a key twice."""
     import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):
@@ -65,7 +96,7 @@ def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
 
     try:
         with open(path, encoding="utf-8") as file:
-            found = yaml.load(file.read(_LARGEST), Loader)
+            return yaml.load(file.read(_LARGEST), Loader)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
@@ -73,9 +104,6 @@ def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
         raise InputError(f"{path} is not YAML or JSON{line}. {hint}") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
         raise InputError(f"{path} is not YAML or JSON. {hint}") from None
-    if not isinstance(found, dict) or not found:
-        raise InputError(f"{path} does not map {key}s to what they are given. {hint}")
-    return found
 
 
 def find_vocabulary(path: Path) -> Path | None:

@@ -10,6 +10,7 @@ from handmade import make_model, with_facts
 
 import dplda.runs.corpus
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.base.progress import Progress
 from dplda.budget import Ledger
 from dplda.model import TopicModel, load
 from dplda.runs.fit_options import OPTIONS, FitOptions
@@ -18,26 +19,28 @@ NOTE = "17 documents contributed nothing"
 
 
 class Recorder:
-    """Stands for `fit` and `read_corpus`: keeps what they were given."""
+    """Stands for `plan_fit`, its run and `read_corpus`: keeps what they were given."""
 
     def __init__(self) -> None:
         self.fit: dict[str, Any] = {}
         self.read: dict[str, Any] = {}
         self.error: Exception | None = None
 
-    def learn(self, corpus: Any, options: FitOptions) -> TopicModel:
-        self.fit = given = vars(options)
-        given["progress"].start("read")
-        if self.error:
-            raise self.error
-        given["seconds"]["read"] = 1.26
-        ledger: Ledger = given["ledger"]
-        ledger.grant(given["dataset"] or corpus.name, 10, 1e-5)
-        model = make_model()
-        dataset = given["dataset"] or corpus.name
-        model = with_facts(model, dataset=dataset, placement="default", calibration="sound")
-        model.save(given["out"] or Path(given["models"]) / "toy-aaaaaa")
-        return model
+    def plan(self, corpus: Any, ledger: Ledger, options: FitOptions) -> SimpleNamespace:
+        self.fit = vars(options) | {"ledger": ledger}
+        dataset = options.dataset or corpus.name
+
+        def execute(ledger: Ledger, *, folder: Path, progress: Progress, seconds: dict[str, float]) -> TopicModel:
+            progress.start("read")
+            if self.error:
+                raise self.error
+            seconds["read"] = 1.26
+            ledger.grant(dataset, 10, 1e-5)
+            model = with_facts(make_model(), dataset=dataset, placement="default", calibration="sound")
+            model.save(folder)
+            return model
+
+        return SimpleNamespace(id="toy-aaaaaa", execute=execute)
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
         self.read = {"path": path, **given}
@@ -48,7 +51,7 @@ class Recorder:
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(fit_with=recorder.learn, plan_fit=None))
+    monkeypatch.setitem(sys.modules, "dplda.runs.fitting", SimpleNamespace(plan_fit=recorder.plan))
     monkeypatch.setattr(dplda.runs.corpus, "read_corpus", recorder.open, raising=False)
     return recorder
 
@@ -88,8 +91,8 @@ def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) 
 
 def test_defaults_are_those_of_the_interface(dplda, recorder: Recorder) -> None:
     dplda("fit", "x")
-    given = {name: value for name, value in recorder.fit.items() if name not in ("ledger", "progress", "seconds")}
-    assert given == {name: OPTIONS[name].default for name in given} | {"models": Path("models")}
+    given = {name: value for name, value in recorder.fit.items() if name not in ("ledger", "progress")}
+    assert given == {name: OPTIONS[name].default for name in given}
     assert {name: given[name] for name in ("n_topics", "epsilon", "delta", "placement", "calibration")} == {
         "n_topics": None,
         "epsilon": 2.0,
@@ -109,7 +112,8 @@ def test_options_arrive(dplda, recorder: Recorder, home: Path) -> None:
     assert (recorder.fit["n_topics"], recorder.fit["epsilon"], recorder.fit["delta"]) == ("auto", 0.5, 1e-7)
     assert (recorder.fit["placement"], recorder.fit["adjacency"], recorder.fit["dataset"]) == ("none", "replace", "d")
     assert recorder.fit["vocabulary"] == ["alpha", "beta", "gamma"]
-    assert (recorder.fit["out"], recorder.fit["models"], recorder.fit["simulate_seed"]) == (Path("m"), None, 7)
+    assert (recorder.fit["out"], recorder.fit["simulate_seed"]) == (Path("m"), 7)
+    assert (home / "m").is_dir()
     assert recorder.fit["ledger"].path == home / "l.db"
     assert recorder.read == {
         **{"path": "x", "format": "csv", "text_field": "t", "id_field": "i", "unit_field": "u"},

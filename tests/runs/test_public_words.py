@@ -136,6 +136,75 @@ def test_seed_words_that_cannot_occur_are_left_out_and_a_topic_without_others_is
         fit(unread(), seed_words={"fruit": ["the", "42"]})
 
 
+VECTORS = """\
+apple 9 0 1
+Apples 9 1 1
+the 9 0 0
+e-mail 8 0 1
+pear 8 1 1
+cherry 7 1 0
+date 0 9 1
+fig 1 9 1
+"""
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "glove.txt"
+    path.write_text(VECTORS)
+    return path
+
+
+def guided(given: Any, vectors: Path, corpus: dplda.Corpus | None = None, **more: Any) -> Any:
+    corpus = dplda.Corpus.from_texts(texts()) if corpus is None else corpus
+    return fit(corpus, seed_words=given, vectors=vectors, words="private", **more).facts.seed_words
+
+
+def test_names_of_topics_become_the_nearest_words_that_documents_can_contain(vectors: Path) -> None:
+    found = guided(["apple", "date"], vectors)
+    assert found == {"apple": ("apple", "apples", "pear", "cherry"), "date": ("date", "fig")}
+    more = dplda.Corpus.from_texts(["apple banana cherry date fig lemon orange melon " * 3] * 400)
+    mixed = guided({"apple": None, "mine": ["cherry", "fig"], "date": ()}, str(vectors), more, n_topics=3)
+    assert mixed == {"apple": ("apple", "apples", "pear"), "mine": ("cherry", "fig"), "date": ("date",)}
+    assert dplda.nearest_words(["date"], vectors) == {"date": ("date", "fig")}
+
+
+def test_names_become_words_of_a_public_list_and_lemmas_of_a_corpus_with_lemmas(vectors: Path) -> None:
+    listed = ["apple", "banana", "cherry", "date", "fig"]
+    assert guided(["apple", "date"], vectors, vocabulary=listed) == {
+        "apple": ("apple", "cherry"),
+        "date": ("date", "fig"),
+    }
+    with_lemmas = guided(["apple", "date"], vectors, dplda.Corpus.from_texts(texts(), lemmas=True))
+    assert with_lemmas == {"apple": ("apple", "pear", "cherry"), "date": ("date", "fig")}  # `apples` is read as apple
+    counts = dplda.Corpus.from_counts(np.full((400, 3), 3), ["Apple", "fig", "date"], public_vocabulary=True)
+    assert guided(["apple", "date"], vectors, counts) == {"apple": ("Apple",), "date": ("date", "fig")}
+
+
+def test_names_become_words_of_a_prior(vectors: Path) -> None:
+    words = ("apple", "banana", "cherry", "date", "fig")
+    prior = PriorTopics(np.full((4, 5), 0.2), words, "a test", True)
+    assert guided(["apple", "date"], vectors, prior=prior) == {"apple": ("apple", "cherry"), "date": ("date", "fig")}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed_words": ["apple"]}, "'apple' has a name and no seed words"),
+        ({"seed_words": {"apple": None}}, "'apple' has a name and no seed words"),
+        ({"seed_words": "apple", "vectors": "v"}, "must map names of topics to words, or be a list of names"),
+        ({"seed_words": [1, 2], "vectors": "v"}, "must map names of topics to words, or be a list of names"),
+        ({"seed_words": ["apple", "apple"], "vectors": "v"}, "each name of a topic once"),
+        ({"seed_words": {"one": ["apple"]}, "vectors": "v"}, "there are none"),
+        ({"vectors": "v"}, "there are none"),
+        ({"seed_words": ["apple"], "vectors": "absent.txt"}, "absent.txt does not exist"),
+    ],
+)
+def test_names_and_vectors_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fit(unread(), **options)
+
+
 def test_a_prior_of_other_words_is_told() -> None:
     words = ("movies", "films", "apple", "fig")
     prior = PriorTopics(np.full((4, 4), 0.25), words, "a test", True)
