@@ -36,15 +36,15 @@ class Attribute:
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
     (true, false, yes, no, 1, 0) are mapped to them. With `BETWEEN`, the groups are two values, or two `ranges` of
-    dates. Dates are in ISO 8601 unless `date_format` says otherwise. Dates with an offset are converted to the time
-    zone `zone`; other dates are taken as they are.
+    dates. Dates are in ISO 8601 or in `date_format`. Dates with an offset are converted to the time zone `zone`; other
+    dates are taken as they are.
     """
 
     column: str
     period: str | None = None
     zone: str = "UTC"
     date_format: str = ""
-    """The format of the dates, as for `datetime.strptime`; empty for ISO 8601."""
+    """The format of dates that are not in ISO 8601, as for `datetime.strptime`; empty if all are (`read_date`)."""
     ranges: tuple[DateRange, ...] = ()
     """The groups, if they are ranges of dates. They do not overlap."""
 
