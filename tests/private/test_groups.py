@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -222,6 +223,44 @@ def test_every_form_of_table_gives_the_same_groups(form, tmp_path):
         store = dplda.read_corpus(path, group_fields=fields, cache=tmp_path).open()
     axes = Axis(Attribute("n"), ("7",)), Axis(Attribute("when", "month"), ("2024-01", "2024-02"))
     assert rows_of(store, axes) == [0, 4, 2]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "xlsx", "parquet", "frame", "polars", "texts"])
+def test_every_form_of_table_gives_dates_with_an_offset_to_the_day_in_the_zone(form, tmp_path):
+    """Half past eleven in the evening in UTC is after midnight in Berlin; a time without an offset stays."""
+    aware, naive = datetime(2024, 3, 31, 23, 30, tzinfo=UTC), datetime(2024, 3, 31, 23, 30)
+    written = ["2024-03-31T23:30:00Z", "2024-03-31T18:30:00-05:00", "2024-03-31T23:30:00"]
+    times = {"aware": [aware] * 3, "naive": [naive] * 3, "written": written}
+    frame, path = pd.DataFrame({"text": [TEXT] * 3, **times}), tmp_path / f"t.{form}"
+    frame["aware"] = frame["aware"].dt.tz_convert("America/New_York")
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "jsonl":
+        frame.map(lambda value: value if isinstance(value, str) else value.isoformat()).to_json(
+            path, orient="records", lines=True
+        )
+    elif form == "xlsx":  # a cell of a workbook has no offset
+        cells = [
+            ["text", *times],
+            *([TEXT, when.isoformat(), *row] for when, *row in zip(*times.values(), strict=True)),
+        ]
+        path.write_bytes(xlsx({"Sheet": cells}))
+    elif form == "parquet":
+        frame.to_parquet(path)
+    fields, cached = {"group_fields": list(times)}, {"cache": tmp_path}
+    if path.exists():
+        store = dplda.read_corpus(path, **fields, **cached).open()
+    elif form == "texts":
+        store = dplda.Corpus.from_texts(frame.to_dict("records"), **fields, **cached).open()
+    else:
+        table = pl.from_pandas(frame) if form == "polars" else frame
+        store = dplda.Corpus.from_table(table, **fields, **cached).open()
+
+    def days(column):
+        attribute = Attribute(column, "day", "Europe/Berlin")
+        return rows_of(store, (Axis(attribute, ("2024-03-31", "2024-04-01")),))
+
+    assert (days("aware"), days("naive"), days("written")) == ([1, 1, 1], [0, 0, 0], [1, 1, 0])
 
 
 @pytest.mark.parametrize("kind", [xlsx, ods])
