@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, tzinfo
+from datetime import UTC, date, timedelta, tzinfo
 from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
@@ -28,6 +28,11 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
 BOOLEAN = "bool"
 BETWEEN = "between"  # two groups that are compared with each other
 _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
+
+
+def period_after(period: str, name: str) -> str:
+    """Return the name of the period after the one called `name`: ``2025-01`` for the month ``2024-12``."""
+    return PERIODS[period](days_of(name)[1] + timedelta(days=1))
 
 
 @dataclass(frozen=True)
