@@ -355,7 +355,7 @@ def _look_at_dates(report: Report) -> None:
     for column in report.columns:
         if column.date_formats and "" not in column.date_formats and column.name not in report.text_fields:
             report.remarks.append(
-                f"The dates in {column.name!r} are not in ISO 8601. To tabulate by them, give "
+                f"Not all dates in {column.name!r} are in ISO 8601. To tabulate by them, give "
                 f"{say_formats(column.date_formats)}."
             )
 

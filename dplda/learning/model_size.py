@@ -5,7 +5,8 @@
 2. Words above a limit on document frequencies are dropped (`frequency_limit` without such a list, and then
    `modelled_words` keeps at most ``max_vocabulary`` of them).
 3. The default placement then keeps as many words, private or public, as stand out from its noise (`supported_words`).
-   With a list, these are the words that characterise the corpus (`dplda.learning.word_choice`).
+   With a list, these are the words that characterise the corpus (`dplda.learning.word_choice`). The other placements
+   keep the words that some documents are sure to contain (`certain_words`).
 4. `topic_count` decides on the number of topics. With ``auto`` it is the number of eigenvalues of the noisy second
    moment that exceed `noise_level`.
 
@@ -18,6 +19,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
@@ -32,6 +34,7 @@ _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each
 _WORDS_IN_ALL = 0.15  # the most words that are learned, for documents * mu: it counts for a few topics
 _PAIRED_PER_SIGNAL = 0.05  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
 _LEAST_PAIRED_PER_TOPIC, _LEAST_PAIRED, _MOST_PAIRED = 5, 50, 500
+_WRONG_WORD = 0.05  # probability that `certain_words` keeps a word that no document contains
 _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 
 
@@ -129,6 +132,20 @@ def supported_words(words: WordFrequencies, most: int, settings: FitSettings) ->
         order, most = characteristic_scores(words), min(most, settings.vocabulary.max_vocabulary)
     first = np.argsort(-order, kind="stable")[:most]
     return words.at(np.union1d(first, always).astype(np.int64))
+
+
+def certain_words(words: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """Return those of `words` that documents are sure to contain, in their order; enough of the first for the topics.
+
+    A word of a public list may be in no document, and unwhitening then leaves nothing but noise on it. Words are kept
+    if their noisy frequency is so many standard deviations above 0 that, with a probability of 95 %, none of them is a
+    word without documents. Chosen words passed a higher threshold. Fewer words also mean less noise in dense moments
+    (docs/design-log.md).
+    """
+    least = -ndtri(_WRONG_WORD / len(words.words)) * words.std
+    first = np.argsort(-words.frequencies, kind="stable")
+    kept = max(int((words.frequencies > least).sum()), settings.model.words_needed)
+    return words.at(np.sort(first[:kept]))
 
 
 def most_topics(settings: FitSettings) -> int:

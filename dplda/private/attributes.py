@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, tzinfo
+from datetime import UTC, date, timedelta, tzinfo
 from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
@@ -30,21 +30,26 @@ BETWEEN = "between"  # two groups that are compared with each other
 _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
 
+def period_after(period: str, name: str) -> str:
+    """Return the name of the period after the one called `name`: ``2025-01`` for the month ``2024-12``."""
+    return PERIODS[period](days_of(name)[1] + timedelta(days=1))
+
+
 @dataclass(frozen=True)
 class Attribute:
     """An attribute that groups documents: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
     (true, false, yes, no, 1, 0) are mapped to them. With `BETWEEN`, the groups are two values, or two `ranges` of
-    dates. Dates are in ISO 8601 unless `date_format` says otherwise. Dates with an offset are converted to the time
-    zone `zone`; other dates are taken as they are.
+    dates. Dates are in ISO 8601 or in `date_format`. Dates with an offset are converted to the time zone `zone`; other
+    dates are taken as they are.
     """
 
     column: str
     period: str | None = None
     zone: str = "UTC"
     date_format: str = ""
-    """The format of the dates, as for `datetime.strptime`; empty for ISO 8601."""
+    """The format of dates that are not in ISO 8601, as for `datetime.strptime`; empty if all are (`read_date`)."""
     ranges: tuple[DateRange, ...] = ()
     """The groups, if they are ranges of dates. They do not overlap."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
@@ -41,6 +42,7 @@ _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the tab
 _FAR = 0.8  # Hellinger distance: beyond it, topics have too little in common for groups to mean anything
 _MAPPED = 8  # topics from which on they are drawn as a map
 _LARGEST_CIRCLE = 5200  # area of the most common topic's circle, in square points, on a chart 720 points wide
+_DIGITS, _SHIFTS = 16.0, 20  # pixels between the numbers of two circles; how often numbers are shifted for that
 _NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
 
 
@@ -276,10 +278,15 @@ def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[
         for place in order:
             x, y = points[place]
             chart.scatter(x, y, _LARGEST_CIRCLE * scale * areas[place], color=(BLUE, 0.25), edgecolor=BLUE)
-        for topic, (x, y) in zip(listed, points, strict=True):
-            chart.text(x, y, str(topic), ha="center", va="center", weight="bold")
         chart.set_aspect("equal", adjustable="datalim")
         chart.margins(0.16)
+        chart.apply_aspect()
+        centres = chart.transData.transform(points)
+        shifts = (_apart(centres, _DIGITS) - centres) * 72 / chart.figure.dpi
+        for topic, point, shift in zip(listed, points, shifts, strict=True):
+            chart.annotate(
+                str(topic), point, shift, textcoords="offset points", ha="center", va="center", weight="bold"
+            )
         chart.grid(visible=False)
         chart.set(xticks=[], yticks=[])
         chart.spines[:].set_visible(False)
@@ -303,6 +310,23 @@ def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[
         definition="Classical multidimensional scaling of the Hellinger distances between the topics' word "
         "probabilities; the percentage is the share of their variance in the plane.",
     )
+
+
+def _apart(points: np.ndarray, least: float) -> np.ndarray:
+    """Move `points` (n, 2) that are nearer to each other than `least` apart, both by the same distance."""
+    moved = points.copy()
+    for _ in range(_SHIFTS):
+        near = np.argwhere(np.triu(cdist(moved, moved) < least * (1 - 1e-6), 1))
+        if not len(near):
+            break
+        for one, other in near:
+            gap = moved[other] - moved[one]
+            distance = float(np.hypot(*gap))
+            way = gap / distance if distance else np.array([1.0, 0.0])
+            shift = max(least - distance, 0.0) / 2 * way
+            moved[one] -= shift
+            moved[other] += shift
+    return moved
 
 
 def _named(model: TopicModel, topics: ShownTopics, group: Sequence[int]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
-from dplda.private.attributes import BETWEEN, BOOLEAN, PERIODS
+from dplda.private.attributes import BETWEEN, BOOLEAN, PERIODS, period_after
 from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
@@ -36,15 +37,17 @@ def pictures(
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
-    groups. Any other table is drawn once for each of its attributes, summed over the others; a table without attributes
-    is not drawn. `listed` are the topics to show; `prefix` begins the pictures' names. `size` is the name of a dataset,
-    and the number of its units in words, which is told beside the number of those that are counted.
+    groups. Any other table is drawn once for each of its attributes, summed over the others, except for attributes that
+    a table of the same documents is by alone. A table without attributes is not drawn. `listed` are the topics to show;
+    `prefix` begins the pictures' names. `size` is the name of a dataset, and the number of its units in words, which is
+    told beside the number of those that are counted.
     """
-    drawn = []
+    drawn, alone = [], {(tables.dataset, table.by) for tables in all_tables for table in tables if len(table.by) == 1}
     for run, tables in enumerate(all_tables):
         for place, table in enumerate(tables):
             name = f"{prefix}-table-{run}-{place}"
-            parts = [table] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
+            summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
+            parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
             of_all = size[1] if tables.dataset == size[0] else ""
             drawn += [
                 _picture(part, tables, topics, listed, f"{name}-{number}", of_all) for number, part in enumerate(parts)
@@ -54,14 +57,19 @@ def pictures(
 
 def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat:
     """Draw `table`, over time if it has periods; `names` has the topics to show."""
-    return _over_time(table, names) if table.period_axis is not None else _heat(table, names)
+    return _over_time(table, names) if _has_periods(table) else _heat(table, names)
 
 
 def heading(table: ReleasedTable, by: str) -> str:
     """Say what the drawing of `table` shows; `by` names its attributes."""
     if table.compares_two:
         return shown(f"How topics differ between {table.groups[0][0]} and {table.groups[0][1]}")
-    return f"{'How topics differ' if table.period_axis is None else 'How topics change'} by {by}"
+    return f"{'How topics change' if _has_periods(table) else 'How topics differ'} by {by}"
+
+
+def _has_periods(table: ReleasedTable) -> bool:
+    """Whether `table` has several periods, so that it can be drawn over time."""
+    return table.period_axis is not None and len(table.groups[table.period_axis]) > 2  # one is that of all others
 
 
 def is_drawn_whole(table: ReleasedTable) -> bool:
@@ -75,7 +83,7 @@ def _picture(
     table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, of_all: str
 ) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
-    over_time, by = table.period_axis is not None, _in_words(table, tables)
+    over_time, by = _has_periods(table), _in_words(table, tables)
     unit = tables.privacy.unit
     promise = (
         f"epsilon {at_least(tables.privacy.epsilon)}, delta {tables.privacy.delta:g}"
@@ -84,7 +92,8 @@ def _picture(
     )
     note = (
         "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
-        "Periods too small to tell are left out; one between two of them is a point with a bar."
+        "Periods that are too small to tell, or in no list, are left out; one between two of them is a point with a "
+        "bar."
         if over_time and len(table.by) == 1
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
@@ -192,6 +201,12 @@ def _in_words(table: ReleasedTable, tables: Tables) -> str:
     return shown(" and ".join(told))
 
 
+def _places(period: str, names: Sequence[str]) -> list[int]:
+    """Return the place of each of the periods `names` in a picture: one is left free where others are missing."""
+    steps = (1 if period_after(period, earlier) == later else 2 for earlier, later in pairwise(names))
+    return list(accumulate(steps, initial=0))
+
+
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
     """Draw a small picture for each topic, with the periods from left to right."""
     time = table.period_axis
@@ -201,25 +216,30 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
         if row[time] in periods:
             lines.setdefault((*row[:time], *row[time + 1 :]), []).append(index)
     shares, tells = table.shares(), table.tells
+    place_of = _places(table.by[time].partition("(")[0], periods)
+    places = range(place_of[-1] + 1)
     marked = list(range(0, len(periods), -(-len(periods) // _MARKS)))
 
     def draw(axes: Sequence[Axes]) -> None:
         for panel, (topic, name) in zip(axes, names.items(), strict=True):
             panel.set_title(shortened(name, _TITLE), fontsize="medium", loc="left")
             for number, (group, rows) in enumerate(lines.items()):
+                row_at = dict(zip(place_of, rows, strict=True))
+                told = [row_at.get(place) for place in places]
                 value, low, high = (
-                    [100 * float(numbers[row, topic]) if tells[row] else math.nan for row in rows]
+                    [math.nan if row is None or not tells[row] else 100 * float(numbers[row, topic]) for row in told]
                     for numbers in (shares.value, shares.low, shares.high)
                 )
-                colour, places = COLOURS[number % len(COLOURS)], range(len(rows))
+                colour = COLOURS[number % len(COLOURS)]
                 panel.plot(places, value, color=colour, label=shown(", ".join(group)), marker=_MARKERS[number])
                 if len(lines) == 1:
                     panel.fill_between(places, low, high, color=colour, alpha=0.25, linewidth=0)
                 for place in _alone(value):  # neither a line nor a band is drawn at a single place
                     bar = [[value[place] - low[place]], [high[place] - value[place]]] if len(lines) == 1 else None
                     marker = _MARKERS[number] or _LONE
-                    panel.errorbar([place], [value[place]], yerr=bar, fmt=marker, color=colour)
-            panel.set_xticks(marked, labels=[shortened(periods[place], _LONGEST) for place in marked])
+                    panel.errorbar([place], [value[place]], yerr=bar, fmt=marker, color=colour, markersize=3, capsize=3)
+            ticks = [place_of[number] for number in marked]
+            panel.set_xticks(ticks, labels=[shortened(periods[number], _LONGEST) for number in marked])
         axes[0].set_ylim(bottom=0)  # of all panels
 
     rows = -(-len(names) // 2)

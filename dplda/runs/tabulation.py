@@ -69,7 +69,7 @@ def tabulate(
     without it, there is one row of all documents. It may name the columns that `corpus` was read with
     (``group_fields``). `groups` maps columns to lists of their values that are public, and `dates`, the first and the
     last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
-    converted to `zone`. Dates are in ISO 8601, or in `date_format`, such as ``"%d.%m.%Y"`` (`datetime.strptime`).
+    converted to `zone`. Dates are in ISO 8601 or in `date_format`, such as ``"%d.%m.%Y"`` (`datetime.strptime`).
 
     `between` adds a table of two groups, and compares the second with the first: ``("product=a", "product=b")`` or
     ``("date=2024-01..2024-03", "date=2024-07..2024-09")``.
@@ -363,7 +363,7 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
             found.add(group)
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
     formats = date_formats([each for each in values if each is not None]) if attribute.has_dates else None
-    others = () if formats is None or attribute.date_format in formats else formats
+    others = () if formats is None or {attribute.date_format, ""} & {*formats} else formats  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares else ()
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     return Misfits(attribute.name, len(values), shares, others, absent, little or bool(others))

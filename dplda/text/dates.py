@@ -1,5 +1,9 @@
 """How columns write dates: in ISO 8601, or in another format, which is declared and never guessed.
 
+A column may hold both: cells of a workbook that are dates arrive in ISO 8601, beside others that were typed as text. So
+a value that is in ISO 8601 is read as that whatever the format, and a format that would read it as another day is
+refused: each value stands for one day.
+
 The module also reads the ranges of days that are compared.
 """
 
@@ -9,6 +13,7 @@ import re
 import shlex
 from calendar import monthrange
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import product
@@ -25,6 +30,7 @@ _LONGEST = 40  # characters of a date
 _SHARE = 0.9  # of the values that a format reads, for it to be one of the column
 _FIRST = 20  # values that rule out most formats
 _PROBES = (date(2024, 12, 31), date(1999, 1, 2))
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?")  # as `isoformat` writes dates and times
 _PERIOD = re.compile(
     r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-W(?P<week>\d\d)|-(?P<month>\d\d)(-(?P<day>\d\d))?)?", re.ASCII
 )
@@ -93,32 +99,48 @@ def days_of(period: str) -> tuple[date, date]:
 
 
 def read_date(value: str, format: str = "") -> datetime:
-    """Read a date in `format` (`datetime.strptime`), or in ISO 8601 if it is empty. Raises `ValueError`."""
+    """Read a date in `format` (`datetime.strptime`), or in ISO 8601 if it is empty. Raises `ValueError`.
+
+    Values such as 2024-12-31 and 2024-12-31T23:59 are read in ISO 8601 with any format.
+    """
+    if format and _ISO.fullmatch(value):
+        with suppress(ValueError):
+            return datetime.fromisoformat(value)
     return datetime.strptime(value, format) if format else datetime.fromisoformat(value)
 
 
 def check_date_format(format: str) -> None:
-    """Raise `InputError` if `format` is not empty and does not read day, month and year."""
+    """Raise `InputError` if `format` is not empty, and does not read day, month and year or reads ISO 8601 wrongly."""
+    if not format:
+        return
     try:
-        reads = not format or all(read_date(day.strftime(format), format).date() == day for day in _PROBES)
+        written = [day.strftime(format) for day in _PROBES]
+        whole = all(datetime.strptime(text, format).date() == day for text, day in zip(written, _PROBES, strict=True))
     except (ValueError, TypeError):
-        reads = False
-    if not reads:
+        whole = False
+    if not whole:
         raise InputError(
             "the date format must say where day, month and year are, such as %d.%m.%Y for 31.12.2024 or %m/%d/%Y for "
             f"12/31/2024, got {format!r}."
+        )
+    if any(read_date(text, format).date() != day for text, day in zip(written, _PROBES, strict=True)):
+        raise InputError(
+            f"the date format {format!r} reads days in ISO 8601, such as 1999-01-02, as other days. Write the dates "
+            "in ISO 8601 (year-month-day), or with other marks than hyphens."
         )
 
 
 def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     """Return the formats in which most of `values` may be dates; an empty text is ISO 8601.
 
-    There are several if days and months could change places. None if the values are no dates.
+    There are several if days and months could change places. Where some values are in ISO 8601, these are the formats
+    of the others. None if the values are no dates.
     """
     if not values or sum(map(_may_be_date, values)) < _SHARE * len(values):
         return None
-    found = tuple(format for format in ("", *_FORMATS) if _reads(values[:_FIRST], format) and _reads(values, format))
-    return found or None
+    others = [value for value in values if not _is_date(value, "")]
+    found = tuple(format for format in _FORMATS if _reads(others[:_FIRST], format) and _reads(values, format))
+    return found or (("",) if _reads(values, "") else None)
 
 
 def say_formats(formats: Sequence[str]) -> str:
@@ -134,7 +156,7 @@ def _may_be_date(value: str) -> bool:
 
 
 def _reads(values: Sequence[str], format: str) -> bool:
-    return sum(_is_date(value, format) for value in values) >= _SHARE * len(values)
+    return bool(values) and sum(_is_date(value, format) for value in values) >= _SHARE * len(values)
 
 
 def _is_date(value: str, format: str) -> bool:

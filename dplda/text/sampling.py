@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,6 +186,7 @@ def column_facts(sample: Sample) -> list[ColumnFacts]:
 def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
     present = [value for value in values if not (value is None or value == "" or value != value)]
     texts = [value for value in present if isinstance(value, str)]
+    dates = [value.isoformat() if isinstance(value, date) else value for value in present]
     seen = sorted({_type_name(value) for value in present})
     numeric = bool(texts) and len(texts) == len(present) and all(map(_is_number, texts))
     kind = declared or ("number" if numeric else " or ".join(seen) or "no values")
@@ -198,7 +200,7 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
         distinct_share=n_distinct / max(len(present), 1),
         n_repeated=len(present) - n_distinct,
-        date_formats=date_formats(texts) if len(texts) == len(present) else None,
+        date_formats=date_formats(dates) if all(isinstance(value, str) for value in dates) else None,
         examples=tuple(dict.fromkeys(map(_shorten, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
     )
 

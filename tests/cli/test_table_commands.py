@@ -278,7 +278,7 @@ def test_dates_of_another_format_are_read_where_it_is_declared_and_never_guessed
     assert "Of the first" not in read.err
     assert Ledger().run(read.json["table"]).parameters["date_format"] == "%d/%m/%Y"
     checked = dplda("check", dated).out
-    assert "The dates in 'day' are not in ISO 8601. To tabulate by them, give --date-format %d/%m/%Y." in checked
+    assert "Not all dates in 'day' are in ISO 8601. To tabulate by them, give --date-format %d/%m/%Y." in checked
 
 
 def test_nothing_is_grouped_by_the_text(dplda, tickets, fitted):

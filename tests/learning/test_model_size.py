@@ -9,7 +9,7 @@ import pytest
 
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.accountant import gaussian_budget
-from dplda.learning.model_size import frequency_limit, modelled_words, most_words, supported_words
+from dplda.learning.model_size import certain_words, frequency_limit, modelled_words, most_words, supported_words
 from dplda.learning.recovery import word_scale
 from dplda.learning.settings import FitSettings
 from dplda.private import WordFrequencies
@@ -76,3 +76,18 @@ def test_as_many_words_are_supported_as_the_noise_allows_in_their_order():
     assert len(more.words) == math.ceil(2 * 20_000 * mu / 20)
     assert supported(20_000.0, topics="auto", epsilon=1.0) is not words
     assert supported(10.0, topics=20, placement="none") is words
+
+
+def test_words_that_are_sure_to_be_in_documents_are_kept_and_enough_for_the_topics():
+    drawn = np.random.default_rng(0)
+    settings, kept_absent = FitSettings.of(topics=2), 0
+    for _ in range(200):
+        held = np.repeat([0.0, 0.006, 0.1], [500, 20, 30])
+        words = found(*held + drawn.normal(0, 0.001, len(held)))
+        kept = certain_words(words, settings).words
+        kept_absent += any(int(word[1:]) < 500 for word in kept)
+        assert {f"w{i}" for i in range(520, 550)} <= set(kept)
+    assert 0 < kept_absent <= 20, "about one run in twenty keeps a word that no document holds"
+    few = certain_words(found(0.0, 0.003, -0.001, 0.002, 0.001, 0.1), settings)
+    assert few.words == ("w1", "w3", "w4", "w5"), "two for each topic, in their order"
+    assert certain_words(found(0.1, 0.2), FitSettings.of(topics=2)).words == ("w0", "w1")

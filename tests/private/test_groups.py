@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from workbooks import ods, xlsx
 
 import dplda
 from dplda.private.attributes import BETWEEN, OTHER, PERIODS, Attribute, Axis, TableRows
@@ -20,7 +22,8 @@ from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.units import UnitRange, project, units_of_groups
 from dplda.text.dates import date_ranges
-from dplda.text.records import group_value
+from dplda.text.records import ReadOptions, group_value
+from dplda.text.sampling import column_facts, read_sample
 
 TEXT = "red green blue red"
 
@@ -75,7 +78,10 @@ def test_a_date_falls_into_a_period_of_the_calendar(period, value, zone, name):
         ("01.02.2024", "%d.%m.%Y", "UTC", "2024-02-01"),
         ("01/02/2024", "%m/%d/%Y", "UTC", "2024-01-02"),
         ("31/12/24 23:30 +0000", "%d/%m/%y %H:%M %z", "Europe/Berlin", "2025-01-01"),
-        ("2024-02-01", "%d.%m.%Y", "UTC", None),  # nothing is guessed
+        ("2024-02-01", "%d.%m.%Y", "UTC", "2024-02-01"),  # a cell that is a date, or one typed in ISO 8601
+        ("2024-12-31T23:30:00+00:00", "%m/%d/%Y", "Europe/Berlin", "2025-01-01"),
+        ("2024.02.01", "%d.%m.%Y", "UTC", None),  # nothing is guessed
+        ("20240201", "%d.%m.%Y", "UTC", None),
         ("31.02.2024", "%d.%m.%Y", "UTC", None),
         ("01.02.2024", "", "UTC", None),
     ],
@@ -217,6 +223,59 @@ def test_every_form_of_table_gives_the_same_groups(form, tmp_path):
         store = dplda.read_corpus(path, group_fields=fields, cache=tmp_path).open()
     axes = Axis(Attribute("n"), ("7",)), Axis(Attribute("when", "month"), ("2024-01", "2024-02"))
     assert rows_of(store, axes) == [0, 4, 2]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "xlsx", "parquet", "frame", "polars", "texts"])
+def test_every_form_of_table_gives_dates_with_an_offset_to_the_day_in_the_zone(form, tmp_path):
+    """Half past eleven in the evening in UTC is after midnight in Berlin; a time without an offset stays."""
+    aware, naive = datetime(2024, 3, 31, 23, 30, tzinfo=UTC), datetime(2024, 3, 31, 23, 30)
+    written = ["2024-03-31T23:30:00Z", "2024-03-31T18:30:00-05:00", "2024-03-31T23:30:00"]
+    times = {"aware": [aware] * 3, "naive": [naive] * 3, "written": written}
+    frame, path = pd.DataFrame({"text": [TEXT] * 3, **times}), tmp_path / f"t.{form}"
+    frame["aware"] = frame["aware"].dt.tz_convert("America/New_York")
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "jsonl":
+        frame.map(lambda value: value if isinstance(value, str) else value.isoformat()).to_json(
+            path, orient="records", lines=True
+        )
+    elif form == "xlsx":  # a cell of a workbook has no offset
+        cells = [
+            ["text", *times],
+            *([TEXT, when.isoformat(), *row] for when, *row in zip(*times.values(), strict=True)),
+        ]
+        path.write_bytes(xlsx({"Sheet": cells}))
+    elif form == "parquet":
+        frame.to_parquet(path)
+    fields, cached = {"group_fields": list(times)}, {"cache": tmp_path}
+    if path.exists():
+        store = dplda.read_corpus(path, **fields, **cached).open()
+    elif form == "texts":
+        store = dplda.Corpus.from_texts(frame.to_dict("records"), **fields, **cached).open()
+    else:
+        table = pl.from_pandas(frame) if form == "polars" else frame
+        store = dplda.Corpus.from_table(table, **fields, **cached).open()
+
+    def days(column):
+        attribute = Attribute(column, "day", "Europe/Berlin")
+        return rows_of(store, (Axis(attribute, ("2024-03-31", "2024-04-01")),))
+
+    assert (days("aware"), days("naive"), days("written")) == ([1, 1, 1], [0, 0, 0], [1, 1, 0])
+
+
+@pytest.mark.parametrize("kind", [xlsx, ods])
+def test_cells_that_are_dates_are_read_beside_typed_ones(kind, tmp_path):
+    days = [date(2024, 1, 31), datetime(2024, 2, 1, 23, 59), "01.02.2024", "31.1.2024", "1/31/2024", None]
+    path = tmp_path / f"t.{kind.__name__}"
+    path.write_bytes(kind({"Sheet": [["text", "day"], *([TEXT, day] for day in days)]}))
+    store = dplda.read_corpus(path, group_fields=["day"], cache=tmp_path).open()
+    typed = Attribute("day", "month", date_format="%d.%m.%Y")
+    assert rows_of(store, (Axis(typed, ("2024-01", "2024-02")),)) == [0, 1, 1, 0, 2, 2]
+    facts = {column.name: column for column in column_facts(read_sample(path, ReadOptions()))}
+    assert facts["day"].date_formats is None, "not one format for all"
+    path.write_bytes(kind({"Sheet": [["text", "day"], *([TEXT, day] for day in days[:4])]}))
+    facts = {column.name: column for column in column_facts(read_sample(path, ReadOptions()))}
+    assert facts["day"].date_formats == ("%d.%m.%Y",)
 
 
 def test_a_column_that_cannot_name_groups_or_is_missing_is_refused(tmp_path):

@@ -76,6 +76,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "noise": ([judged(run_model("n"), ["weak", "noise", "noise"])],),
         "open": ([run_model("o", sound=False, epsilon=math.inf, reason="NOT PRIVATE: simulated noise")],),
         "tables": ([run_model()], None, None, None, None, None, [tables(run_model(), LONELY)]),
+        "groups": ([run_model()], None, None, None, None, None, [tables(run_model(), (2000,) * 8, ["desk"])]),
         "hostile": ([run_model("<img src=x onerror=document.title='owned'>", words=HOSTILE)],),
     }
     for name, (models, *rest) in parts.items():
@@ -88,7 +89,7 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
 
 
 LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
-NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables")
+NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables", "groups")
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
@@ -104,6 +105,17 @@ def test_a_page_is_accessible_and_asks_for_nothing(
     found = page.evaluate("axe.run()")["violations"]
     assert [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found] == []
     assert page.complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_the_numbers_of_eight_groups_fit_into_their_cells(show: Open, files: dict[str, Path], width: int) -> None:
+    page = show(files["groups"], width=width)
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.heat .number')].map(number =>"
+        " [number, number.parentElement].map(element => element.getBoundingClientRect().width))"
+    )
+    assert len(widths) >= 8
+    assert [pair for pair in widths if pair[0] > pair[1]] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
+from scipy.spatial.distance import pdist
 
 from dplda.budget.events import EXACT, Event
 from dplda.learning.estimates import Estimates
@@ -356,6 +357,16 @@ def test_a_private_comparison_has_no_picture_that_looks_at_private_text() -> Non
     assert comparison_pictures.winners(full_comparison("private")) == []
 
 
+def test_numbers_on_the_map_do_not_cover_one_another() -> None:
+    """Even of topics that are equal."""
+    points = np.array([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0], [100.0, 0.0]])
+    moved = run_pictures._apart(points, 16.0)
+    assert pdist(moved).min() > 15.9
+    np.testing.assert_array_equal(moved[3], points[3])
+    assert np.abs(moved - points).max() < 32
+    assert points[0].tolist() == points[1].tolist(), "the points themselves stay"
+
+
 def test_eight_topics_or_more_are_drawn_as_a_map_of_the_listed_ones() -> None:
     def mapped(model: TopicModel) -> Picture | None:
         return run_pictures._map(model, shown_topics([model], Wording())[0], "r", None)
@@ -378,7 +389,7 @@ def test_eight_topics_or_more_are_drawn_as_a_map_of_the_listed_ones() -> None:
     axes = Figure().subplots()
     picture.drawing.draw([axes])
     circles = {tuple(np.asarray(circle.get_offsets())[0]): circle.get_sizes()[0] for circle in axes.collections}
-    at = {int(text.get_text()): text.get_position() for text in axes.texts}
+    at = {int(text.get_text()): tuple(text.xy) for text in axes.texts}
     sizes = np.array([circles[at[topic]] for topic in range(1, 9)])
     np.testing.assert_allclose(sizes / sizes.sum(), model.prevalence[1:] / model.prevalence[1:].sum())
     points = np.array([at[topic] for topic in range(1, 9)])

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from report_data import run_model, tables
 
+from dplda.private.attributes import OTHER
 from dplda.report import table_pictures
 from dplda.report.page import _render
 from dplda.report.pictures import Bars, Chart, Heat, Picture, Tree
 from dplda.report.run_pictures import pictures as pictures_of_run
 from dplda.report.wording import Wording, shown_topics
-from dplda.runs.released_table import Change, least_noisy_shares
+from dplda.runs.released_table import Change, Tables, least_noisy_shares
 
 MODEL = run_model()
 TOPICS = shown_topics([MODEL], Wording())[0]
@@ -48,6 +49,50 @@ def test_a_month_between_two_that_are_too_small_is_a_point_with_a_bar() -> None:
 def test_months_that_are_beside_each_other_are_no_points() -> None:
     for panel in axes_of(drawn((2000, 1500, 900))[0]):
         assert [line.get_marker() for line in panel.lines] == [""]
+
+
+def test_where_months_are_missing_no_line_joins_the_others() -> None:
+    """Months that were found privately: neither those between April and July nor the year before them were."""
+    found = tables(MODEL, (2000, 1500, 900, 1800, 1700))
+    months = ("2022-12", "2024-03", "2024-04", "2024-07", "2024-08", OTHER)
+    found = replace(found, tables=(replace(found.tables[0], groups=(months,)),))
+    (picture,) = table_pictures.pictures([found], TOPICS, MODEL.listed_topics, "r")
+    for panel in axes_of(picture):
+        (line, *points) = panel.lines
+        assert np.isnan(line.get_ydata()).tolist() == [False, True, False, False, True, False, False]
+        assert [point.get_xdata()[0] for point in points if point.get_marker() == "o"] == [0]
+        assert panel.get_xticks().tolist() == [0, 3, 6]
+        assert [label.get_text() for label in panel.get_xticklabels()] == ["2022-12", "2024-04", "2024-08"]
+
+
+def test_a_single_month_does_not_change() -> None:
+    (picture,) = drawn((2000,))
+    assert isinstance(picture.drawing, Heat)
+    assert picture.title == "How topics differ by month"
+    assert list(picture.drawing.columns) == ["2024-01"]
+
+
+def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
+    one = tables(MODEL, (100,) * 7, ["desk"])
+    (desks,) = one.tables
+    months = tables(MODEL, (700, 900)).tables[0].groups[0]
+    shape = (len(desks.rows), len(months))
+    both = replace(
+        desks,
+        by=("desk", "month(created_at)"),
+        groups=(desks.groups[0], months),
+        private=(True, True),
+        totals=np.repeat(desks.totals, shape[1], axis=0),
+        counts=np.repeat(desks.counts, shape[1]),
+    )
+    cross = replace(one, tables=(both,))
+
+    def titles(*runs: Tables) -> list[str]:
+        return [picture.title for picture in table_pictures.pictures(runs, TOPICS, MODEL.listed_topics, "r")]
+
+    assert titles(cross) == ["How topics differ by desk", "How topics change by month"]
+    assert titles(one, cross) == ["How topics differ by desk", "How topics change by month"]
+    assert len(titles(replace(one, dataset="other"), cross)) == 3, "tables of other documents"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import PERIODS
-from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, say_formats
+from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, read_date, say_formats
 
 DAYS = [date(2024, 1, 1) + timedelta(days=5 * i) for i in range(70)]
 
@@ -35,6 +35,30 @@ def test_other_values_are_no_dates(values):
 
 def test_dates_in_iso_8601_need_no_format():
     assert date_formats([day.isoformat() for day in DAYS]) == ("",)
+    assert date_formats([*(day.isoformat() for day in DAYS), "unknown 1"]) == ("",)
+
+
+def test_beside_dates_in_iso_8601_the_format_of_the_others_is_found():
+    iso = [day.isoformat() for day in DAYS]
+    assert date_formats([*iso, "24.12.2024"]) == ("%d.%m.%Y",)
+    assert date_formats([*(day.strftime("%m/%d/%Y") for day in DAYS), *iso]) == ("%m/%d/%Y",)
+
+
+@pytest.mark.parametrize("format", ["%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d", "%d-%m-%Y", "%y-%m-%d", "%Y-%m-%dT%H.%M"])
+@pytest.mark.parametrize(
+    "moment", [datetime(2024, 2, 1), datetime(2024, 12, 31, 23, 59), datetime(2024, 2, 1, 5, 6, 7)]
+)
+def test_what_is_in_iso_8601_is_read_as_that_with_any_format(format, moment):
+    check_date_format(format)
+    assert read_date(moment.isoformat(), format) == moment
+    assert read_date(moment.date().isoformat(), format).date() == moment.date()
+    assert read_date(moment.strftime(format), format).date() == moment.date()
+
+
+@pytest.mark.parametrize("format", ["%Y-%d-%m", "%Y-%d-%mT%H:%M"])
+def test_a_format_that_would_misread_iso_8601_is_refused(format):
+    with pytest.raises(InputError, match="1999-01-02, as other days"):
+        check_date_format(format)
 
 
 @pytest.mark.parametrize("format", ["%d.%m", "%m/%Y", "DD.MM.YYYY", "%", "%Q", "%Y", 3])

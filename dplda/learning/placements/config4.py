@@ -1,5 +1,6 @@
 """Configuration 4 of DeCarolis et al. 2020: noise on the final topics alone (edge e9).
 
+words    those that documents are sure to contain, by their noisy frequencies
 X        exact: x_i, the unwhitened eigenvectors of the whitened M3(., ., h), for public h; words are not scaled
 tests    noisy bounds on the number of units, the spectrum of M2, the norm of M3(., ., h), and the least eigenvalue gap
          of the whitened M3(., ., h); each is released only if the bound on the local sensitivity can still be finite
@@ -14,6 +15,7 @@ are released and their budget is spent.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from dplda.base.threads import one_blas_thread
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
 from dplda.learning import verdicts
+from dplda.learning.model_size import certain_words
 from dplda.learning.placements.registry import Placement
 from dplda.learning.placements.stages import MOST_DENSE_WORDS, SIZE_SHARE, released_value, word_shares
 from dplda.learning.recovery import Learned, by_prevalence, to_topics
@@ -52,6 +55,8 @@ def learn(
 
     Raises `UnsupportedByData` if a stability test fails, or if there are no more words than topics.
     """
+    words = certain_words(words, settings)
+    gate.use_words(words.words)
     d, k = len(words.words), int(settings.model.topics)
     if d <= k:
         raise UnsupportedByData(
@@ -63,7 +68,9 @@ def learn(
     Y = released_value(result, "the topics are", settings)
     weights = np.maximum(Y.sum(axis=0), 1e-12)  # r . mu_i is the same for all topics
     judged = verdicts.of_columns(Y, result.std)
-    return by_prevalence(to_topics(Y), weights / weights.sum(), max(result.tests[0].bound, 1.0), verdicts=judged)
+    documents = max(result.tests[0].bound, 1.0)
+    learned = by_prevalence(to_topics(Y), weights / weights.sum(), documents, verdicts=judged)
+    return replace(learned, words=words.words)
 
 
 PLACEMENT = Placement(

@@ -2,11 +2,12 @@
 
 `whiten` is the first part of config1, config2, config3 and tensor-power:
 
-m    noisy mean word proportions
-E2   noisy second moment of scaled words, all d x d coordinates: one release for the edges e4 and e8
-M2   E2 - a m m', LDA's correction, with a = alpha0 / (alpha0 + 1)
-k    the number of topics requested, or the number of eigenvalues of M2 above its noise level
-W    whitening by the k leading eigenpairs of M2; the same pairs unwhiten
+words    those that documents are sure to contain, by their noisy frequencies
+m        noisy mean word proportions
+E2       noisy second moment of scaled words, all d x d coordinates: one release for the edges e4 and e8
+M2       E2 - a m m', LDA's correction, with a = alpha0 / (alpha0 + 1)
+k        the number of topics requested, or the number of eigenvalues of M2 above its noise level
+W        whitening by the k leading eigenpairs of M2; the same pairs unwhiten
 
 M2, k and W are post-processing of the releases m and E2, so they cost no budget (docs/privacy.md, section 3).
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
 from dplda.learning.eigenpairs import EigenPairs
 from dplda.learning.model_size import (
+    certain_words,
     most_topics,
     noise_level,
     run_mu,
@@ -141,12 +143,14 @@ def clip_quantile(signal: float, noise: float) -> float:
 class Whitened:
     """Released first and second moments of scaled words, and the whitening W (d, k) that they give.
 
-    `scale` (d,) is the word scaling; `m` (d,) and `E2` (d, d) are noisy clipped means; `documents` is the noisy
-    number of units. `noise` is the expected spectral norm of the noise of M2, and `facts` are its `spectrum_facts`.
+    `words` (d,) are those in use, and `scale` (d,) is their scaling; `m` (d,) and `E2` (d, d) are noisy clipped means;
+    `documents` is the noisy number of units. `noise` is the expected spectral norm of the noise of M2, and `facts` are
+    its `spectrum_facts`.
     """
 
     documents: float
     alpha0: float
+    words: tuple[str, ...]
     scale: np.ndarray
     m: np.ndarray
     E2: np.ndarray
@@ -186,11 +190,14 @@ class Whitened:
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
         topics, weights = to_topics(columns), prevalence(pairs.values, self.alpha0)
         judged = verdicts.of_spectrum(topics, self.facts["supported_topics"])
-        return by_prevalence(topics, weights, self.documents, self.facts, verdicts=judged)
+        learned = by_prevalence(topics, weights, self.documents, self.facts, verdicts=judged)
+        return replace(learned, words=self.words)
 
 
 def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:
-    """Release m and E2, and whiten by the M2 that they give."""
+    """Release m and E2 of `certain_words`, and whiten by the M2 that they give."""
+    words = certain_words(words, settings)
+    release.gate.use_words(words.words)
     d = len(words.words)
     scale, alpha0 = word_scale(words), settings.model.alpha0
     signal = release.documents * run_mu(settings)
@@ -205,7 +212,8 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
     facts = spectrum_facts(values, noise)
     k = topic_count(settings, facts["supported_topics"], d)
     floored = np.maximum(values[:k], max(noise, _FLOOR * values[0], 1e-12))
-    return Whitened(release.documents, alpha0, scale, m, E2, Whitening(vectors[:, :k], floored), noise, facts)
+    whitening = Whitening(vectors[:, :k], floored)
+    return Whitened(release.documents, alpha0, words.words, scale, m, E2, whitening, noise, facts)
 
 
 def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np.ndarray:
