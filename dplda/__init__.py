@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.model.prior_topics import PriorTopics
     from dplda.runs.corpus import Corpus, read_corpus
+    from dplda.runs.counting import count
     from dplda.runs.estimator import PrivateLDA
     from dplda.runs.evaluation import evaluate
     from dplda.runs.fitting import fit
@@ -28,6 +29,7 @@ __all__ = [
     "PrivacyStatement",
     "PrivateLDA",
     "TopicModel",
+    "count",
     "errors",
     "evaluate",
     "fit",
@@ -48,6 +50,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "budget.events",
         "PrivateLDA": "runs.estimator",
         "TopicModel": "model",
+        "count": "runs.counting",
         "errors": "base.errors",
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",

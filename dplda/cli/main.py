@@ -23,6 +23,7 @@ from dplda.cli.check_command import check
 from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
+from dplda.cli.count_command import count
 from dplda.cli.evaluate_command import evaluate
 from dplda.cli.examples_command import examples
 from dplda.cli.fit_command import fit
@@ -57,7 +58,8 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in
     },
     "Ask": {
         tabulate: "Show topic shares by group or period, with intervals.",
-        tables: "Show earlier tables of `dplda tabulate`, or save them.",
+        count: "Count documents in categories, with intervals.",
+        tables: "Show earlier tables and counts again, or save them.",
         contrast: "Compare the topics of two collections.",
         evaluate: "Measure the coherence and perplexity of topics.",
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, new_name_of, show_dry_run
+from dplda.cli.check_command import Report, look, new_name_of, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -21,6 +21,7 @@ from dplda.cli.options import (
     ledger_option,
     open_ledger,
     open_model,
+    public_topics_option,
     question_options,
     question_settings,
     quiet_option,
@@ -58,39 +59,52 @@ _out_option = click.option(
 _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
 
 
+def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say by what tables are grouped, and where they are written."""
+    for add in (
+        _csv_option,
+        _out_option,
+        question_options,
+        _sampling_option,
+        click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group."),
+        click.option(
+            "--date-format",
+            default="",
+            metavar="FORMAT",
+            help="How dates are written: %d.%m.%Y reads 31.12.2024, %m/%d/%Y reads 12/31/2024 [ISO 8601: 2024-12-31].",
+        ),
+        click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset."),
+        click.option("--to", "last", metavar="DAY", help="The last day of the periods."),
+        click.option(
+            "--from",
+            "first",
+            metavar="DAY",
+            help="The first day of the periods; with --to, it makes their list public.",
+        ),
+        click.option(
+            "--groups",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Public lists of groups: a YAML or JSON file that maps columns to their values. The groups of other "
+            "columns are found privately.",
+        ),
+        click.option(
+            "--by",
+            multiple=True,
+            metavar="COLUMN[,COLUMN]|month(COLUMN)",
+            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth "
+            "values; may be repeated for more tables. Without it, the table has one row for all documents.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("run")
 @click.argument("corpus", nargs=-1, required=True)
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="COLUMN[,COLUMN]|month(COLUMN)",
-    help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth values; "
-    "may be repeated for more tables. Without it, the table has one row for all documents.",
-)
-@click.option(
-    "--groups",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public lists of groups: a YAML or JSON file that maps columns to their values. The groups of other columns "
-    "are found privately.",
-)
-@click.option(
-    "--from", "first", metavar="DAY", help="The first day of the periods; with --to, it makes their list public."
-)
-@click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
-@click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset.")
-@click.option(
-    "--date-format",
-    default="",
-    metavar="FORMAT",
-    help="How dates are written: %d.%m.%Y reads 31.12.2024, %m/%d/%Y reads 12/31/2024 [ISO 8601: 2024-12-31].",
-)
-@click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group.")
-@_sampling_option
-@question_options
-@_out_option
-@_csv_option
+@public_topics_option
+@grouping_options
 @reading_options
 @json_option
 @quiet_option
@@ -107,28 +121,21 @@ def tabulate(
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
     most of them would be in no group.
     """
-    from dplda.runs.tabulation import groupings, plan_tables
+    from dplda.runs.tabulation import plan_tables
 
-    out = _output(options)
+    out = output(options)
     settings = question_settings(options)  # refused before anything is read
-    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
-    dates = options["first"], options["last"]
-    wanted = groupings(options["by"], public, dates, options["zone"], options["date_format"])
+    wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
-    source = read_like(corpus, {**options, "group_fields": columns}, model.facts.reading)
+    source = read_like(corpus, {**options, "group_fields": columns_of(wanted)}, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
     if options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
-        for each in _misfits(source, wanted, report.sample):
-            if each.most and not options["yes"]:
-                report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
-            else:
-                report.remarks.append(str(each))
+        add_misfits(report, source, wanted, options)
         show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
-    _ask_about_misfits(corpus, source, wanted, options)
+    ask_about_misfits(corpus, source, wanted, options)
     ledger = open_ledger(ledger_path)
     for line in new_name_of(planned, model, ledger):
         say(line, error=True)
@@ -140,7 +147,32 @@ def tabulate(
         tell_spent(ledger, planned.dataset, tables.privacy)
 
 
-def _ask_about_misfits(
+def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
+    """Return what the `grouping_options` name. Raises `InputError` for what is no column, period or list of groups."""
+    from dplda.runs.tabulation import groupings
+
+    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
+    dates = options["first"], options["last"]
+    return groupings(options["by"], public, dates, options["zone"], options["date_format"])
+
+
+def columns_of(wanted: Sequence[Sequence[Grouping]]) -> list[str]:
+    """Return the columns that the tables `wanted` are grouped by."""
+    return list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
+
+
+def add_misfits(
+    report: Report, source: Corpus, wanted: Sequence[Sequence[Grouping]], options: Mapping[str, Any]
+) -> None:
+    """Add to the `report` of a dry run which of the first records would be in no group."""
+    for each in _misfits(source, wanted, report.sample):
+        if each.most and not options["yes"]:
+            report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
+        else:
+            report.remarks.append(str(each))
+
+
+def ask_about_misfits(
     corpus: Sequence[str], source: Corpus, wanted: Sequence[Sequence[Grouping]], options: dict[str, Any]
 ) -> None:
     """Tell which of the first records would be in no group, and ask if most would.
@@ -184,15 +216,20 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Show earlier tables of `dplda tabulate` again, free of charge.
+    """Show earlier tables of `dplda tabulate` and `dplda count` again, free of charge.
 
-    RUN is a run of `dplda tabulate`, or the run whose topics were tabulated.
+    RUN is such a run, or the run whose topics were tabulated.
     """
+    from dplda.cli.count_command import show_counts
+    from dplda.runs.counting import is_count, load_counts
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
-    out, ledger = _output(options), open_ledger(ledger_path)
+    out, ledger = output(options), open_ledger(ledger_path)
     record = ledger.run(run)
+    if is_count(record):
+        show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
+        return
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
@@ -208,7 +245,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         _show(loaded, model, out, as_json=as_json)
 
 
-def _output(options: dict[str, Any]) -> Path | None:
+def output(options: dict[str, Any]) -> Path | None:
     """Return the file of --out or --csv; raises an error if it exists, or has another suffix."""
     from dplda.model.topic_model import refuse_existing
 
@@ -231,7 +268,7 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
     titles = model.titles() if model is not None and known else [""] * tables[0].n_topics
     names = [f"{topic} {title}".strip() for topic, title in enumerate(titles)]
     if out is not None:
-        _write(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
+        write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
     if as_json:
         print_json(tables.to_json())
         return
@@ -280,9 +317,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
         rows,
         wide="largest topics, share in % (95 %)",
     )
-    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
-    if private:
-        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
+    tell_private_groups(one)
     rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
     if 2 * rest > units.value.sum():
         say(
@@ -296,7 +331,16 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
         f"All groups together have {_count(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those of the "
         "topics; repeated ones count."
     )
-    _show_changes(one, names)
+    show_changes(one, names)
+
+
+def tell_private_groups(one: ReleasedTable) -> None:
+    """Say which groups of a table were found privately."""
+    from dplda.private.attributes import OTHER
+
+    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
+    if private:
+        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
 
 
 def _count(units: Estimates[np.ndarray], row: int) -> str:
@@ -308,7 +352,8 @@ def _percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _show_changes(one: ReleasedTable, names: list[str]) -> None:
+def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> None:
+    """Print the differences that are certain between periods or groups; `names` are those of the topics or the like."""
     pairs, _ = one.differences()
     certain = sorted(one.changes(), key=lambda change: -abs(change.value))
     if not pairs:
@@ -319,12 +364,12 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         return
     say(f"Differences {since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
-        say(f"  {change.describe(names[change.topic])}")
+        say(f"  {change.describe(names[change.topic], noun)}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
 
 
-def _write(tables: Tables, out: Path) -> None:
+def write_tables(tables: Tables, out: Path) -> None:
     """Write all tables below one another, or their JSON."""
     import io
     import json

@@ -96,3 +96,13 @@ class TableRows:
 
     def __len__(self) -> int:
         return math.prod(len(axis.names) for axis in self.axes)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The possible answers of each document, which take the place of its words, by the numbers 1 to `n`.
+
+    The "word" 0 occurs `MINIMUM_LENGTH` times in every document, so that an eligible document is eligible here, too.
+    """
+
+    n: int

@@ -52,6 +52,7 @@ SCHEMA = pa.schema(
         pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
+ANSWERS, TEXT = "(answers)", "(text)"  # group columns of a store whose documents were asked (`dplda.text.categories`)
 # A store with group columns holds a value for each of them beside every document; null if there is none.
 _VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
 SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
@@ -101,6 +102,20 @@ class Block:
         chosen = pa.array(kept)
         groups = None if self.groups is None else self.groups.filter(chosen)
         return self._with_ranges(starts, lengths, self.units[kept], self.ids.filter(chosen), groups)
+
+    def values(self, columns: Sequence[str], column: str) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct values in `column`, one of the group `columns`, and the index of each document's.
+
+        The index is that of the end of the list for a document without a value. Private.
+        """
+        if self.groups is None or column not in columns:
+            return [], np.zeros(self.n_documents, np.int64)
+        starts = np.asarray(self.groups.offsets)
+        damaged = np.diff(starts) != len(columns)  # lists of another length have no values
+        places = pa.array(starts[:-1] + columns.index(column), pa.int64(), mask=damaged)
+        found = self.groups.values.take(places).dictionary_encode()
+        indices = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
+        return found.dictionary.to_pylist(), indices.astype(np.int64)
 
     def _with_ranges(
         self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
@@ -338,6 +353,7 @@ class CountStore:
         reading: dict[str, Any] | None = None,
         group_columns: tuple[str, ...] = (),
         id_field: str | None = None,
+        categories: dict[str, Any] | None = None,
         path: Path | None = None,
         identity: str = "",
     ) -> None:
@@ -351,6 +367,7 @@ class CountStore:
         self.reading = reading or {}  # public: how text became words (language, lemmas); empty for counts
         self.group_columns = group_columns  # public: the columns whose values `Block.groups` keeps for tables
         self.id_field = id_field  # public: if each document is a unit, the column of the ids in `Block.units`
+        self.categories = categories or {}  # public: the facts of `Categories`, if documents were asked
         self.path = path  # of the folder; None in memory
         self.identity = identity  # differs between stores that have one path on two machines or at two times
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
@@ -389,6 +406,7 @@ class CountStore:
             reading=meta.get("reading", {}),
             group_columns=tuple(meta.get("groups", ())),
             id_field=meta.get("id_field"),
+            categories=meta.get("categories", {}),
             path=folder,
             identity=identity,
         )
@@ -497,6 +515,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             and isinstance(groups, list)
             and all(isinstance(name, str) for name in groups)
             and isinstance(meta.get("id_field"), str | None)
+            and isinstance(meta.get("categories", {}), dict)
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):

@@ -281,14 +281,16 @@ class StoreWriter:
         key: bytes | None = None,
         group_columns: Sequence[str] = (),
         id_field: str | None = None,
+        categories: Mapping[str, Any] | None = None,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading, self._group_columns, self._id_field = reading or {}, tuple(group_columns), id_field
+        self._categories = dict(categories or {})
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
-        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit, tuple(group_columns))
         self._numbers: dict[str, int] = {}  # the dictionary: the index of each word
         self._n_words_written = 0  # in the shards on disk
         self._waiting: list[Any] = []  # record batches for the next shard,
@@ -391,6 +393,7 @@ class StoreWriter:
             "reading": self._reading,
             **({"groups": list(self._group_columns)} if self._group_columns else {}),
             **({} if self._id_field is None else {"id_field": self._id_field}),
+            **({"categories": self._categories} if self._categories else {}),
             "documents": self.n_documents,
             "defects": self._named_defects(),
             "shards": self._partial.n_shards,

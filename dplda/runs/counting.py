@@ -1,0 +1,262 @@
+"""`count`: how many documents match each category, by groups and periods, in one charged run (docs/privacy.md, T16)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from dplda.base.config import MINIMUM_LENGTH
+from dplda.base.errors import InputError
+from dplda.budget import RunRecord
+from dplda.budget.events import Stage
+from dplda.learning.estimates import Estimates
+from dplda.learning.settings import DEFAULTS
+from dplda.private import QueryGate
+from dplda.private.attributes import TableRows
+from dplda.private.statistics.expected_counts import COUNT_SHARE
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
+from dplda.runs.charged_query import QueryOptions, ask
+from dplda.runs.corpus import Corpus
+from dplda.runs.released_table import ReleasedTable, Tables, interval
+from dplda.runs.run import Run
+from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
+from dplda.text.categories import NO_ANSWER, NONE, Categories, category_digest, classified_categories, listed_categories
+from dplda.text.records import DOCUMENT
+
+_COUNT = "count"  # the kind of such a run, in its parameters
+MOST_ANSWERS = 3  # of a document, by default
+
+
+def count(
+    corpus: Corpus,
+    categories: Categories | Mapping[str, Any] | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    *,
+    classify: Callable[[str], Any] | None = None,
+    at_most: int | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    zone: str = "UTC",
+    date_format: str = "",
+    sampling: bool = False,
+    **options: Unpack[QueryOptions],
+) -> Counts:
+    """Release how many documents of `corpus` match each of `categories` under (epsilon, delta) differential privacy.
+
+    `categories` maps names to rules, such as ``{"refund": ["refund", "money back"]}``
+    (`dplda.text.categories.listed_categories`), or lists the possible answers of ``classify(text)``
+    (`dplda.text.categories.classified_categories`). Without them, `corpus` must have been imported with categories.
+
+    A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
+    many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
+    `zone`, `date_format`, `sampling` and `options` are as in `dplda.tabulate`.
+
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    """
+    asked = _asked(corpus, categories, classify)
+    tables = groupings(by, groups or {}, dates, zone, date_format)
+    if classify is not None and at_most is None:
+        at_most = 1
+    run = plan_counts(
+        asked, tables, epsilon, delta, at_most=at_most, zone=zone, date_format=date_format, sampling=sampling, **options
+    )
+    return ask(run, options)
+
+
+def _asked(
+    corpus: Corpus,
+    categories: Categories | Mapping[str, Any] | Sequence[str] | None,
+    classify: Callable[[str], Any] | None,
+) -> Corpus:
+    """Return `corpus` with the answers of each document to `categories`."""
+    if isinstance(categories, Mapping) and classify is None:
+        language = str(corpus.reading.get("language", "en"))
+        return corpus.asking(listed_categories(categories, language=language))
+    if isinstance(categories, Categories) and classify is None:
+        return corpus.asking(categories)
+    if categories is None and classify is None:
+        return corpus
+    if isinstance(categories, str | Mapping | Categories | None) or classify is None:
+        raise InputError(
+            "categories must map names to rules, or list the possible answers of the function classify=..., such as "
+            "['yes', 'no']."
+        )
+    return corpus.asking(classified_categories(tuple(categories), classify))
+
+
+def plan_counts(
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    epsilon: float,
+    delta: float,
+    *,
+    at_most: int | None = None,
+    zone: str = "UTC",
+    date_format: str = "",
+    sampling: bool = False,
+    **options: Unpack[QueryOptions],
+) -> Run[Counts]:
+    """Plan `tables`, the result of `groupings`, of the answers of `corpus`; nothing is spent or read.
+
+    Raises `InputError` if documents were not asked, for columns that `corpus` was read without, and for tables that are
+    too large.
+    """
+    names = corpus.categories
+    if not names:
+        raise InputError(
+            "the documents were not asked anything: name --categories FILE, or import them with --categories."
+        )
+    n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
+    at_most = min(n_given, MOST_ANSWERS) if at_most is None else at_most
+    if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
+        raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
+    answer_weight = 1 / math.sqrt(at_most * (1 + COUNT_SHARE**2))  # so that at_most answers and the size have norm 1
+    size_weight = math.sqrt(at_most) * COUNT_SHARE * answer_weight
+    weights = np.concatenate([[0.0], np.full(len(names), answer_weight)])
+
+    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> CountTable:
+        gate.use_answers(names, rows)
+        found = gate.release(Stage.TABLE, word_indicators(weights, size_weight, len(rows)), INDICATOR_CLIP)
+        return CountTable(
+            by=tuple(axis.attribute.name for axis in rows.axes),
+            groups=tuple(axis.names for axis in rows.axes),
+            private=private,
+            totals=found.total[:, 1:-1] / answer_weight,
+            counts=found.total[:, -1] / size_weight,
+            std=found.std / answer_weight,
+            sampling=sampling,
+            titles=names,
+            at_most=at_most,
+        )
+
+    return plan_by_group(
+        _COUNT,
+        Counts,
+        release,
+        corpus,
+        tables,
+        epsilon,
+        delta,
+        options,
+        model=None,
+        width=len(names),
+        statistic=WORD_INDICATORS,
+        facts={
+            "categories": list(names),
+            "at_most": at_most,
+            "categories_digest": category_digest(corpus.category_facts),
+            **calendar_facts(zone, date_format),
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTable(ReleasedTable):
+    """Noisy numbers of documents that match each category, by group; `titles` are the categories.
+
+    In `totals` (n_rows, n_categories), a document with more than `at_most` answers counts less than 1, and so it does
+    in `counts` (n_rows,). The noise of both is independent. Intervals of numbers and of shares are exact for the noise
+    (Fieller 1954); shares need not sum to 1.
+    """
+
+    at_most: int = 1
+
+    @property
+    def _offset(self) -> float:
+        return 0.0
+
+    @property
+    def _around_offset(self) -> np.ndarray:
+        return self.totals
+
+    @property
+    def _sizes(self) -> np.ndarray:
+        return self.counts
+
+    @property
+    def _size_std(self) -> float:
+        return self.std / (math.sqrt(self.at_most) * COUNT_SHARE)
+
+    def matches(self, level: float = 0.95) -> Estimates[np.ndarray]:
+        """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
+        half = -ndtri((1 - level) / 2) * self.std
+        low, high = self.totals - half, self.totals + half
+        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
+        return Estimates(np.maximum(self.totals, 0), np.maximum(low, 0), high)
+
+    def to_arrow(self, level: float = 0.95) -> Any:
+        """Return an Arrow table with a row for each group and category."""
+        whole = super().to_arrow(level).drop_columns(["topic"]).rename_columns({"topic_name": "category"})
+        found = self.matches(level)
+        place = whole.column_names.index("category") + 1
+        for name, numbers in (("count", found.value), ("count_low", found.low), ("count_high", found.high)):
+            whole = whole.add_column(place, name, pa.array(numbers.ravel()))
+            place += 1
+        return whole
+
+    def to_json(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the estimates as plain JSON; a share that cannot be told is null."""
+        plain, found = super().to_json(level), self.matches(level)
+        for index, group in enumerate(plain["groups"]):
+            topics = group.pop("topics")
+            group["categories"] = [
+                {"category": self.titles[number], **interval(found, (index, number), "count")}
+                | {"share": each["share"], "share_low": each["low"], "share_high": each["high"]}
+                for number, each in enumerate(topics)
+            ]
+        for change in plain["changes"]:
+            change["category"] = self.titles[change.pop("topic")]
+        return plain | {"at_most": self.at_most}
+
+    def released(self) -> dict[str, Any]:
+        """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
+        return super().released() | {"categories": list(self.titles), "at_most": self.at_most}
+
+    @classmethod
+    def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> CountTable:
+        """Make a table again from what `released` returned."""
+        plain = ReleasedTable.of_released(record, sampling=sampling)
+        return cls(
+            **{name: getattr(plain, name) for name in ReleasedTable.__dataclass_fields__ if name != "titles"},
+            titles=tuple(record["categories"]),
+            at_most=int(record["at_most"]),
+        )
+
+
+class Counts(Tables):
+    """The tables of categories of one run, and their guarantee."""
+
+    tables: tuple[CountTable, ...]
+    kind = CountTable
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all estimates and the guarantee, as plain JSON."""
+        plain = super().to_json()
+        return {"count": plain.pop("table"), **{name: value for name, value in plain.items() if name != "run"}}
+
+
+def counted_units(unit: str) -> str:
+    """Name what counts are of, such as ``documents of at least three words``."""
+    what = "documents of" if unit == DOCUMENT else f"{unit}s with a document of"
+    return f"{what} at least {MINIMUM_LENGTH} words"
+
+
+def is_count(run: RunRecord) -> bool:
+    """Whether `run` is a finished run of `count`."""
+    return run.parameters.get("kind") == _COUNT and run.result is not None
+
+
+def load_counts(run: RunRecord, *, sampling: bool = False) -> Counts:
+    """Return the counts that `run` released. Raises `InputError` if it made none."""
+    if not is_count(run) or run.result is None:
+        raise InputError(f"Run {run.id} made no counts. List runs with `dplda runs`.")
+    return Counts.of_released(run.result, run=run.id, of="", dataset=run.dataset, sampling=sampling)
