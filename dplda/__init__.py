@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dplda.runs.estimator import PrivateLDA
     from dplda.runs.evaluation import evaluate
     from dplda.runs.fitting import fit
+    from dplda.runs.group_words import distinctive_words
     from dplda.runs.priors import public_prior
     from dplda.runs.series import load, released_prior
     from dplda.runs.tabulation import tabulate
@@ -30,6 +31,7 @@ __all__ = [
     "PrivateLDA",
     "TopicModel",
     "count",
+    "distinctive_words",
     "errors",
     "evaluate",
     "fit",
@@ -51,6 +53,7 @@ __getattr__, __dir__ = lazy(
         "PrivateLDA": "runs.estimator",
         "TopicModel": "model",
         "count": "runs.counting",
+        "distinctive_words": "runs.group_words",
         "errors": "base.errors",
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",

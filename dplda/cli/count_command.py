@@ -37,7 +37,7 @@ from dplda.cli.table_commands import (
 )
 
 if TYPE_CHECKING:
-    from dplda.runs.counting import Counts, CountTable
+    from dplda.runs.indicator_tables import Counts, CountTable
 
 _SHOWN_ROWS = 60
 _NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"

@@ -35,6 +35,7 @@ from dplda.cli.run_commands import runs, software, transform
 from dplda.cli.search_command import search
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
+from dplda.cli.words_command import words
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
@@ -59,6 +60,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in
     "Ask": {
         tabulate: "Show topic shares by group or period, with intervals.",
         count: "Count documents in categories, with intervals.",
+        words: "Show the words that tell groups or periods apart.",
         tables: "Show earlier tables and counts again, or save them.",
         contrast: "Compare the topics of two collections.",
         evaluate: "Measure the coherence and perplexity of topics.",

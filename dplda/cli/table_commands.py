@@ -216,12 +216,14 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Show earlier tables of `dplda tabulate` and `dplda count` again, free of charge.
+    """Show earlier answers of `dplda tabulate`, `dplda count` and `dplda words` again, free of charge.
 
     RUN is such a run, or the run whose topics were tabulated.
     """
     from dplda.cli.count_command import show_counts
+    from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
+    from dplda.runs.group_words import is_words, load_words
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
@@ -229,6 +231,9 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     record = ledger.run(run)
     if is_count(record):
         show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
+        return
+    if is_words(record):
+        show_words(load_words(record), out, as_json=as_json)
         return
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
@@ -380,8 +385,10 @@ def write_tables(tables: Tables, out: Path) -> None:
     if out.suffix == ".json":
         write_file(out, json.dumps(tables.to_json(), ensure_ascii=False))
         return
+    arrows = [one.to_arrow() for one in tables]
     parts = [
-        one.to_arrow().add_column(0, "table", pa.array([one.name] * (len(one.rows) * one.n_topics))) for one in tables
+        each.add_column(0, "table", pa.array([one.name] * each.num_rows))
+        for one, each in zip(tables, arrows, strict=True)
     ]
     whole = pa.concat_tables(parts, promote_options="default")
     groups = list(dict.fromkeys(name for one in tables for name in one.by))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Unpack
 
 import numpy as np
-import pyarrow as pa
-from scipy.special import ndtri
 
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.events import Stage
-from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
 from dplda.private.attributes import TableRows
@@ -24,7 +20,7 @@ from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus
-from dplda.runs.released_table import ReleasedTable, Tables, interval
+from dplda.runs.indicator_tables import Counts, CountTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
 from dplda.text.categories import NO_ANSWER, NONE, Categories, category_digest, classified_categories, listed_categories
@@ -135,6 +131,7 @@ def plan_counts(
             std=found.std / answer_weight,
             sampling=sampling,
             titles=names,
+            size_precision=size_weight / answer_weight,
             at_most=at_most,
         )
 
@@ -157,91 +154,6 @@ def plan_counts(
             **calendar_facts(zone, date_format),
         },
     )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CountTable(ReleasedTable):
-    """Noisy numbers of documents that match each category, by group; `titles` are the categories.
-
-    In `totals` (n_rows, n_categories), a document with more than `at_most` answers counts less than 1, and so it does
-    in `counts` (n_rows,). The noise of both is independent. Intervals of numbers and of shares are exact for the noise
-    (Fieller 1954); shares need not sum to 1.
-    """
-
-    at_most: int = 1
-
-    @property
-    def _offset(self) -> float:
-        return 0.0
-
-    @property
-    def _around_offset(self) -> np.ndarray:
-        return self.totals
-
-    @property
-    def _sizes(self) -> np.ndarray:
-        return self.counts
-
-    @property
-    def _size_std(self) -> float:
-        return self.std / (math.sqrt(self.at_most) * COUNT_SHARE)
-
-    def matches(self, level: float = 0.95) -> Estimates[np.ndarray]:
-        """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
-        half = -ndtri((1 - level) / 2) * self.std
-        low, high = self.totals - half, self.totals + half
-        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
-        return Estimates(np.maximum(self.totals, 0), np.maximum(low, 0), high)
-
-    def to_arrow(self, level: float = 0.95) -> Any:
-        """Return an Arrow table with a row for each group and category."""
-        whole = super().to_arrow(level).drop_columns(["topic"]).rename_columns({"topic_name": "category"})
-        found = self.matches(level)
-        place = whole.column_names.index("category") + 1
-        for name, numbers in (("count", found.value), ("count_low", found.low), ("count_high", found.high)):
-            whole = whole.add_column(place, name, pa.array(numbers.ravel()))
-            place += 1
-        return whole
-
-    def to_json(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the estimates as plain JSON; a share that cannot be told is null."""
-        plain, found = super().to_json(level), self.matches(level)
-        for index, group in enumerate(plain["groups"]):
-            topics = group.pop("topics")
-            group["categories"] = [
-                {"category": self.titles[number], **interval(found, (index, number), "count")}
-                | {"share": each["share"], "share_low": each["low"], "share_high": each["high"]}
-                for number, each in enumerate(topics)
-            ]
-        for change in plain["changes"]:
-            change["category"] = self.titles[change.pop("topic")]
-        return plain | {"at_most": self.at_most}
-
-    def released(self) -> dict[str, Any]:
-        """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
-        return super().released() | {"categories": list(self.titles), "at_most": self.at_most}
-
-    @classmethod
-    def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> CountTable:
-        """Make a table again from what `released` returned."""
-        plain = ReleasedTable.of_released(record, sampling=sampling)
-        return cls(
-            **{name: getattr(plain, name) for name in ReleasedTable.__dataclass_fields__ if name != "titles"},
-            titles=tuple(record["categories"]),
-            at_most=int(record["at_most"]),
-        )
-
-
-class Counts(Tables):
-    """The tables of categories of one run, and their guarantee."""
-
-    tables: tuple[CountTable, ...]
-    kind = CountTable
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all estimates and the guarantee, as plain JSON."""
-        plain = super().to_json()
-        return {"count": plain.pop("table"), **{name: value for name, value in plain.items() if name != "run"}}
 
 
 def counted_units(unit: str) -> str:
