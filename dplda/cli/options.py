@@ -62,7 +62,7 @@ _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
     **dict.fromkeys(("categories", "question", "answers", "endpoint", "language_model"), "Categories"),
     **dict.fromkeys(("timeout", "remote", "at_most"), "Categories"),
-    **dict.fromkeys(("by", "groups", "first", "last", "zone", "date_format", "sampling"), "Groups"),
+    **dict.fromkeys(("by", "groups", "between", "first", "last", "zone", "date_format", "sampling"), "Groups"),
     **dict.fromkeys(("public_topics", "public_prior"), TOPICS),
     **dict.fromkeys(("epsilons", "unit", "ledger_path", "yes"), PRIVACY),
     **dict.fromkeys(("csv_file", "output", "models", "results", "draw", "as_json", "quiet", "dry_run"), OUTPUT),

@@ -59,6 +59,13 @@ _out_option = click.option(
 _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
 
 
+def _only_one(context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, str], ...]) -> Any:
+    """Return the only pair, or None; click would take the last one of several."""
+    if len(pairs) > 1:
+        raise click.UsageError("--between is given twice. Make a run for each comparison.")
+    return pairs[0] if pairs else None
+
+
 def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say by what tables are grouped, and where they are written."""
     for add in (
@@ -66,7 +73,7 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _out_option,
         question_options,
         _sampling_option,
-        click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group."),
+        click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups."),
         click.option(
             "--date-format",
             default="",
@@ -89,11 +96,22 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "columns are found privately.",
         ),
         click.option(
+            "--between",
+            nargs=2,
+            multiple=True,
+            callback=_only_one,
+            metavar="COLUMN=GROUP COLUMN=GROUP",
+            help="Compare two groups, which are values or ranges of dates: product=phone product=tablet, or "
+            "created=2024-01..2024-03 created=2024-07..2024-09. It makes a table of these groups, beside those of "
+            "--by.",
+        ),
+        click.option(
             "--by",
             multiple=True,
             metavar="COLUMN[,COLUMN]|month(COLUMN)",
             help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth "
-            "values; may be repeated for more tables. Without it, the table has one row for all documents.",
+            "values; may be repeated for more tables. Without --by and --between, the table has one row for all "
+            "documents.",
         ),
     ):
         command = add(command)
@@ -119,7 +137,7 @@ def tabulate(
     of RUN are used unless options say otherwise.
 
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
-    most of them would be in no group.
+    most of them would be in no group, or none in one of two groups.
     """
     from dplda.runs.tabulation import plan_tables
 
@@ -153,7 +171,7 @@ def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
 
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
     dates = options["first"], options["last"]
-    return groupings(options["by"], public, dates, options["zone"], options["date_format"])
+    return groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
 
 
 def columns_of(wanted: Sequence[Sequence[Grouping]]) -> list[str]:
@@ -166,7 +184,7 @@ def add_misfits(
 ) -> None:
     """Add to the `report` of a dry run which of the first records would be in no group."""
     for each in _misfits(source, wanted, report.sample):
-        if each.most and not options["yes"]:
+        if each.doubtful and not options["yes"]:
             report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
         else:
             report.remarks.append(str(each))
@@ -175,23 +193,21 @@ def add_misfits(
 def ask_about_misfits(
     corpus: Sequence[str], source: Corpus, wanted: Sequence[Sequence[Grouping]], options: dict[str, Any]
 ) -> None:
-    """Tell which of the first records would be in no group, and ask if most would.
+    """Tell which of the first records would be in no group, and ask if tables would say little.
 
     Raises `InputError` if it must ask and cannot, and `Abort` for no.
     """
-    from dplda.private.attributes import OTHER
-
     sample = None
     if source.is_text and source.group_columns:
         if STANDARD_INPUT in corpus:
-            say("Standard input is read once: the columns of --by cannot be inspected first.", error=True)
+            say("Standard input is read once: the columns of the groups cannot be inspected first.", error=True)
             return
         with suppress(InputError):  # the run says why they cannot be read
             sample = first_records(find_paths(list(corpus)), options)
     found = _misfits(source, wanted, sample)
     private_notes([str(each) for each in found])
-    if any(each.most for each in found) and not options["yes"]:
-        confirm(f"Most of these would be in the row {OTHER!r}. Charge the budget all the same?", otherwise=_OTHERWISE)
+    if any(each.doubtful for each in found) and not options["yes"]:
+        confirm("A table of these would say little. Charge the budget all the same?", otherwise=_OTHERWISE)
 
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
@@ -205,7 +221,7 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
     attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
     found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
-    return [each for each in found if each.shares]
+    return [each for each in found if each.shares or each.absent]
 
 
 @click.command()
@@ -324,7 +340,8 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
     )
     tell_private_groups(one)
     rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
-    if 2 * rest > units.value.sum():
+    expected = one.compares_two and tells[:2].all()  # two groups are seldom most of the documents
+    if 2 * rest > units.value.sum() and not expected:
         say(
             f"Most {unit}s are in {OTHER!r}: do the values of the column match the groups, capital letters too? "
             "Are its dates in ISO 8601, such as 2024-03-31, or in --date-format, and in the range? Groups of few "
@@ -364,6 +381,8 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
     if not pairs:
         return
     since = "from one period to the next" if one.period_axis is not None else "between a group and all others"
+    if one.compares_two:
+        since = "between the two groups"
     if not certain:
         say(f"No difference {since} holds with 95 % probability.")
         return

@@ -63,7 +63,7 @@ def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path 
     """
     from dplda.runs.group_words import plan_words
 
-    if not options["by"]:
+    if not options["by"] and options["between"] is None:
         raise click.UsageError("name the groups whose words are compared, such as --by product or --by 'month(date)'.")
     out, wanted = output(options), wanted_tables(options)
     settings = question_settings(options)  # refused before anything is read
@@ -127,18 +127,16 @@ def show_words(found: Words, out: Path | None, *, as_json: bool) -> None:
 
 
 def _show_table(one: WordTable) -> None:
-    """Print the words of each group, those that are certain first."""
+    """Print the words of each group that are certain, with their lifts."""
     rows: list[tuple[str, ...]] = []
     for row, contrasts in zip(one.rows, one.distinctive(), strict=True):
-        if contrasts is None:
-            rows.append((*row, "too small to tell", ""))
-            continue
-        certain = [f"{each.word} {each.lift.value:.1f}" for each in contrasts if each.certain]
-        rows.append((*row, ", ".join(certain), ", ".join(each.word for each in contrasts if not each.certain)))
-    sure = "certainly more frequent, with the lift"
-    table((*one.by, sure, "perhaps"), rows, wide=sure)
+        certain = [f"{each.word} {each.lift.value:.1f}" for each in contrasts or () if each.certain]
+        rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
+    head = "words that are more frequent here, and how many times"
+    table((*one.by, head), rows, wide=head)
     tell_private_groups(one)
+    compared = "the other of the two groups" if one.compares_two else "all other groups together"
     say(
-        f"Compared were {len(one.titles):,} words. The lift says how many times as frequent a word is as in the other "
-        "groups. What is certain holds for all words and groups together with 95 % probability."
+        f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
+        "probability."
     )

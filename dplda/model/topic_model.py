@@ -233,7 +233,7 @@ class TopicModel:
             )
         return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
 
-    def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
+    def tabulate(self, corpus: Any, by: str | Sequence[str] = (), **options: Any) -> Any:
         """Tabulate topics of `corpus` by group and period, charged to its budget: see `dplda.tabulate`."""
         # It reads documents and charges a ledger, and models import neither: it is imported when it is called.
         return load_name("dplda.runs.tabulation", "tabulate")(self, corpus, by, **options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, tzinfo
 from functools import lru_cache
@@ -14,7 +15,7 @@ from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 from dplda.base.errors import InputError
-from dplda.text.dates import read_date
+from dplda.text.dates import DateRange, days_of, read_date
 
 OTHER = "(all others)"  # the row of documents in no listed group; no likely name of a group
 PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabetical order is chronological
@@ -25,6 +26,7 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
     "year": lambda day: f"{day.year:04}",
 }
 BOOLEAN = "bool"
+BETWEEN = "between"  # two groups that are compared with each other
 _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
 
@@ -33,8 +35,9 @@ class Attribute:
     """An attribute that groups documents: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
-    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601 unless `date_format` says otherwise. Dates
-    with an offset are converted to the time zone `zone`; other dates are taken as they are.
+    (true, false, yes, no, 1, 0) are mapped to them. With `BETWEEN`, the groups are two values, or two `ranges` of
+    dates. Dates are in ISO 8601 unless `date_format` says otherwise. Dates with an offset are converted to the time
+    zone `zone`; other dates are taken as they are.
     """
 
     column: str
@@ -42,25 +45,50 @@ class Attribute:
     zone: str = "UTC"
     date_format: str = ""
     """The format of the dates, as for `datetime.strptime`; empty for ISO 8601."""
+    ranges: tuple[DateRange, ...] = ()
+    """The groups, if they are ranges of dates. They do not overlap."""
 
     @property
     def name(self) -> str:
         """The attribute as written in ``--by``: ``product`` or ``month(date)``."""
         return self.column if self.period is None else f"{self.period}({self.column})"
 
+    @property
+    def has_dates(self) -> bool:
+        """Whether the values of the column are read as dates."""
+        return self.period in PERIODS or bool(self.ranges)
+
     def group(self, value: str) -> str | None:
-        """Return the group of a document with this `value` in the column; None if the value names no group."""
-        if self.period is None:
-            return None if value == OTHER else value  # OTHER is the name of a row
+        """Return the group of a document with this `value` in the column; None if the value names no group.
+
+        A date in none of the `ranges` is in `OTHER`.
+        """
         if self.period == BOOLEAN:
             return _TRUTH.get(value.casefold())
+        if not self.has_dates:
+            return None if value == OTHER else value  # OTHER is the name of a row
+        days = self._days(value)
+        if days is None:
+            return None
+        if self.period in PERIODS:
+            return PERIODS[self.period](days[0])
+        return next((each.name for each in self.ranges if each.contains(days)), OTHER)
+
+    def _days(self, value: str) -> tuple[date, date] | None:
+        """Return the first and the last day of the date `value`; None if it is no date.
+
+        Where dates are in a range, a value may also name a month or another period, which has several days.
+        """
+        if self.ranges and not self.date_format:
+            with suppress(ValueError, OverflowError):
+                return days_of(value)
         zone = time_zone(self.zone)
         try:
             moment = read_date(value, self.date_format)
             day = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
         except (ValueError, OverflowError):
             return None
-        return PERIODS[self.period](day)
+        return day, day
 
 
 @lru_cache(maxsize=8)

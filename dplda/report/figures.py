@@ -85,9 +85,9 @@ def draw_table(table: ReleasedTable) -> Drawing:
             f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "
             f"table.over({len(table.by) - 1}).plot() draws it by {shown(table.by[-1])}."
         )
-    what = "How topics differ" if table.period_axis is None else "How topics change"
+    title = table_pictures.heading(table, shown(table.name))
     unit = "" if table.period_axis is None else ", in percent"
-    return _drawing(f"{what} by {shown(table.name)}{unit}", *_drawn(table_pictures.drawing(table, names)))
+    return _drawing(f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))
 
 
 @quiet()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
-from dplda.private.attributes import BOOLEAN, PERIODS
+from dplda.private.attributes import BETWEEN, BOOLEAN, PERIODS
 from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
@@ -16,7 +16,7 @@ from dplda.runs.released_table import ReleasedTable, Tables, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN])})\((?P<column>.+)\)")
+_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN])})\((?P<column>.+)\)")
 _PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
@@ -57,6 +57,13 @@ def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat:
     return _over_time(table, names) if table.period_axis is not None else _heat(table, names)
 
 
+def heading(table: ReleasedTable, by: str) -> str:
+    """Say what the drawing of `table` shows; `by` names its attributes."""
+    if table.compares_two:
+        return shown(f"How topics differ between {table.groups[0][0]} and {table.groups[0][1]}")
+    return f"{'How topics differ' if table.period_axis is None else 'How topics change'} by {by}"
+
+
 def is_drawn_whole(table: ReleasedTable) -> bool:
     """Whether one picture can show `table`: it is by one attribute, or by a period and one with few groups."""
     time = table.period_axis
@@ -69,7 +76,6 @@ def _picture(
 ) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time, by = table.period_axis is not None, _in_words(table, tables)
-    what = "How topics change" if over_time else "How topics differ"
     unit = tables.privacy.unit
     promise = (
         f"epsilon {at_least(tables.privacy.epsilon)}, delta {tables.privacy.delta:g}"
@@ -88,7 +94,7 @@ def _picture(
     )
     return Picture(
         name=name,
-        title=f"{what} by {by}",
+        title=heading(table, by),
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {_certain(table, names)}",
         drawing=drawing(table, names),
@@ -178,7 +184,7 @@ def _in_words(table: ReleasedTable, tables: Tables) -> str:
         match = _PERIOD.fullmatch(name)
         if match is None:
             told.append(name)
-        elif match["period"] == BOOLEAN:
+        elif match["period"] in (BOOLEAN, BETWEEN):
             told.append(match["column"])
         else:
             several = sum(other is not None and other["period"] == match["period"] for other in periods) > 1

@@ -41,6 +41,7 @@ def count(
     at_most: int | None = None,
     groups: Mapping[str, Sequence[object]] | None = None,
     dates: tuple[str | date | None, str | date | None] = (None, None),
+    between: tuple[str, str] | None = None,
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
@@ -54,12 +55,12 @@ def count(
 
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
     many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
-    `zone`, `date_format`, `sampling` and `options` are as in `dplda.tabulate`.
+    `between`, `zone`, `date_format`, `sampling` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     asked = _asked(corpus, categories, classify)
-    tables = groupings(by, groups or {}, dates, zone, date_format)
+    tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if classify is not None and at_most is None:
         at_most = 1
     run = plan_counts(

@@ -29,12 +29,13 @@ _MOST_WORDS = 5_000  # a document that has more of them weighs less, and each co
 def distinctive_words(
     words: TopicModel | Sequence[str],
     corpus: Corpus,
-    by: str | Sequence[str],
+    by: str | Sequence[str] = (),
     epsilon: float = DEFAULTS.privacy.epsilon,
     delta: float = DEFAULTS.privacy.delta,
     *,
     groups: Mapping[str, Sequence[object]] | None = None,
     dates: tuple[str | date | None, str | date | None] = (None, None),
+    between: tuple[str, str] | None = None,
     zone: str = "UTC",
     date_format: str = "",
     **options: Unpack[QueryOptions],
@@ -42,12 +43,11 @@ def distinctive_words(
     """Release which words tell the groups of `corpus` apart under (epsilon, delta) differential privacy.
 
     `words` are those that a model released, or a public list. A document counts with 1 / sqrt(1 + d) if it has d of
-    them, so that a short list means less noise. `by`, `groups`, `dates`, `zone`, `date_format` and `options` are as in
-    `dplda.tabulate`.
+    them, so that a short list means less noise. The other parameters are as in `dplda.tabulate`; there must be groups.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
-    tables = groupings(by, groups or {}, dates, zone, date_format)
+    tables = groupings(by, groups or {}, dates, zone, date_format, between)
     run = plan_words(words, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, **options)
     return ask(run, options)
 

@@ -146,6 +146,16 @@ class WordTable(IndicatorTable):
     A document with d of the words weighs 1 / sqrt(1 + d) in `totals` (n_rows, n_words) and in `counts` (n_rows,).
     """
 
+    @property
+    def _others(self) -> np.ndarray:
+        """Which rows each row is compared with, (n_rows, n_rows): all others, or the other one of two groups."""
+        n_rows = len(self.rows)
+        others = 1.0 - np.eye(n_rows)
+        if self.compares_two:
+            others[:] = 0.0
+            others[0, 1] = others[1, 0] = 1.0
+        return others
+
     def distinctive(self, most: int = 10, level: float = _LEVEL) -> list[list[WordContrast] | None]:
         """Return, for each row, at most `most` words that are more frequent in it than in all others, the first first.
 
@@ -157,16 +167,16 @@ class WordTable(IndicatorTable):
         if n_rows < 2:
             return [None] * n_rows
         q = float(ndtri((1 + level ** (1 / (2 * n_rows * (n_words + 1)))) / 2))
-        own = _quotients(self.totals, self.counts, q * self.std)
-        rest, rest_size = self.totals.sum(axis=0) - self.totals, self.counts.sum() - self.counts
-        rest_std = self.std * np.sqrt(n_rows - 1)
+        own = _quotients(self.totals, self.counts, np.full(n_rows, q * self.std))
+        others = self._others
+        rest, rest_size, rest_std = others @ self.totals, others @ self.counts, self.std * np.sqrt(others.sum(axis=1))
         elsewhere = _quotients(rest, rest_size, q * rest_std)
         with np.errstate(divide="ignore", invalid="ignore"):
             lift = Estimates(own.value / elsewhere.value, own.low / elsewhere.high, own.high / elsewhere.low)
-        keyness = _keyness(self.totals, self.counts, np.maximum(rest, 0) + _CAUTION * rest_std, rest_size)
+        keyness = _keyness(self.totals, self.counts, np.maximum(rest, 0) + _CAUTION * rest_std[:, None], rest_size)
         found: list[list[WordContrast] | None] = []
         for row in range(n_rows):
-            if not self.tells[row] or not self.counts[row] > q * self.std:
+            if not others[row].any() or not self.tells[row] or not self.counts[row] > q * self.std:
                 found.append(None)
                 continue
             order = np.argsort(-keyness[row], kind="stable")[:most]
@@ -206,9 +216,9 @@ class WordTable(IndicatorTable):
         }
 
 
-def _quotients(totals: np.ndarray, sizes: np.ndarray, half: float) -> Estimates[np.ndarray]:
-    """Return totals / sizes, and the range over the box of +- `half` around both; shares are within [0, 1]."""
-    size = sizes[:, None]
+def _quotients(totals: np.ndarray, sizes: np.ndarray, half: np.ndarray) -> Estimates[np.ndarray]:
+    """Return totals / sizes, and the range over the box of +- `half` (n_rows,) around both, within [0, 1]."""
+    size, half = sizes[:, None], half[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.clip(totals / size, 0, 1)
         low = np.maximum(totals - half, 0) / np.maximum(size + half, 1e-9)

@@ -35,7 +35,7 @@ from dplda.base.lazy import load_name
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
 from dplda.model.topic_model import TopicModel
-from dplda.private.attributes import PERIODS
+from dplda.private.attributes import BETWEEN, PERIODS
 from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.text.records import DOCUMENT
 
@@ -58,6 +58,8 @@ class Change:
     value: float
     low: float
     high: float
+    over_time: bool = True
+    """Whether `group` is the period after `since`."""
 
     def describe(self, topic: str, noun: str = "topic") -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
@@ -65,10 +67,11 @@ class Change:
         group = ", ".join(self.group)
         # No two shares differ by more than 100 points: an interval that ends there has no upper end of its own.
         points = f"{low:.1f} to {high:.1f} points" if high < _MOST_POINTS else f"at least {low:.1f} points"
-        if self.since is not None:
+        if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
             return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
-        return f"{noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than elsewhere"
+        than = "elsewhere" if self.since is None else f"in {', '.join(self.since)}"
+        return f"{noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +101,7 @@ class ReleasedTable:
     def __post_init__(self) -> None:
         rows = len(self.rows)
         fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
+        fits = fits and (rows == 3 or not self.compares_two)
         fits = fits and len(set(self.rows)) == rows and len(self.titles) in (0, self.totals.shape[1])
         if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
             raise InputError("this is no table of dplda.")
@@ -141,6 +145,16 @@ class ReleasedTable:
     def _around_offset(self) -> np.ndarray:
         """`totals` less the mean of their row, (n_rows, k): sums of shares less the mean share."""
         return np.asarray(self.totals - self.totals.mean(axis=1, keepdims=True))
+
+    @property
+    def compares_two(self) -> bool:
+        """Whether the table is of two groups, and compares the second with the first."""
+        return len(self.by) == 1 and self.by[0].startswith(f"{BETWEEN}(")
+
+    @property
+    def _against_rest(self) -> bool:
+        """Whether each row is compared with all others together."""
+        return self.period_axis is None and not self.compares_two
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -207,17 +221,20 @@ class ReleasedTable:
         """Return the significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
 
         Rows with too few units (`tells`) are left out. With periods, each row is compared with the row of the previous
-        period, within every combination of the other groups. Otherwise each row is compared with all the others
-        together.
+        period, within every combination of the other groups. The second of two groups (`compares_two`) is compared
+        with the first. Otherwise each row is compared with all the others together.
         """
         pairs, found = self.differences(level)
         large = self.tells
         return [
             Change(
                 topic,
-                None if self.period_axis is None else self.rows[before],
+                None if self._against_rest else self.rows[before],
                 self.rows[after],
-                *(float(numbers[place, topic]) for numbers in (found.value, found.low, found.high)),
+                value=float(found.value[place, topic]),
+                low=float(found.low[place, topic]),
+                high=float(found.high[place, topic]),
+                over_time=self.period_axis is not None,
             )
             for place, (before, after) in enumerate(pairs)
             if large[before] and large[after]
@@ -240,7 +257,7 @@ class ReleasedTable:
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
         z = -ndtri((1 - level) / 2 / n_intervals)
         rest = self
-        if self.period_axis is None:  # the sums of all other rows, whose noise is independent of the row's own
+        if self._against_rest:  # the sums of all other rows, whose noise is independent of the row's own
             rest = replace(
                 self,
                 totals=self.totals.sum(axis=0) - self.totals,
@@ -256,6 +273,9 @@ class ReleasedTable:
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs of rows that are compared: a row and the previous one in time, or a row twice."""
+        if self.compares_two:
+            yield 0, 1
+            return
         axis = self.period_axis
         if axis is None:
             yield from ((row, row) for row in range(len(self.rows)) if len(self.rows) > 1)

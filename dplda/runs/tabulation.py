@@ -25,7 +25,7 @@ from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
-from dplda.private.attributes import BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
+from dplda.private.attributes import BETWEEN, BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
@@ -33,7 +33,7 @@ from dplda.runs.corpus import Corpus
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
-from dplda.text.dates import check_date_format, date_formats, say_formats
+from dplda.text.dates import check_date_format, date_formats, date_ranges, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
 _Tables = TypeVar("_Tables", bound=Tables)
@@ -41,6 +41,7 @@ _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
 _MOST = 0.5  # share of misfits above which a table would say little
+_ISO = "ISO 8601, such as 2024-03-31"
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
 _MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
@@ -56,6 +57,7 @@ def tabulate(
     *,
     groups: Mapping[str, Sequence[object]] | None = None,
     dates: tuple[str | date | None, str | date | None] = (None, None),
+    between: tuple[str, str] | None = None,
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
@@ -71,13 +73,16 @@ def tabulate(
     last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
     converted to `zone`. Dates are in ISO 8601, or in `date_format`, such as ``"%d.%m.%Y"`` (`datetime.strptime`).
 
+    `between` adds a table of two groups, and compares the second with the first: ``("product=a", "product=b")`` or
+    ``("date=2024-01..2024-03", "date=2024-07..2024-09")``.
+
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
     public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
     the units were a sample of a larger population. `options` are those of `dplda.runs.charged_query.QueryOptions`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
-    tables = groupings(by, groups or {}, dates, zone, date_format)
+    tables = groupings(by, groups or {}, dates, zone, date_format, between)
     run = plan_tables(
         model, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, sampling=sampling, **options
     )
@@ -234,10 +239,12 @@ def groupings(
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
     date_format: str = "",
+    between: tuple[str, str] | None = None,
 ) -> tuple[tuple[Grouping, ...], ...]:
     """Return the attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
 
-    An empty `by` is one table of a single row, of all documents.
+    `between`, such as ``("product=a", "product=b")``, makes one more. Without it, an empty `by` is one table of a
+    single row, of all documents.
 
     An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
     ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
@@ -255,17 +262,47 @@ def groupings(
     tables = tuple(
         tuple(_grouping(text.strip(), public, (first, last), zone, date_format) for text in table.split(","))
         for table in by
-    ) or ((),)
+    )
     used = {each.attribute.column for table in tables for each in table}
     unused = [column for column in public if column not in used]
     if unused:
         raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
-    by_period = any(each.attribute.period in PERIODS for table in tables for each in table)
-    if date_format and not by_period:
-        raise InputError("a date format is given, but no table is by period: group by month(COLUMN).")
-    if first is not None and not by_period:
+    if first is not None and not _dated(tables):
         raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
-    return tables
+    if between is not None:
+        tables = *tables, (_comparison(between, _dated(tables), zone, date_format),)
+    if date_format and not _dated(tables):
+        raise InputError("a date format is given, but no table is by period: group by month(COLUMN).")
+    return tables or ((),)
+
+
+def _dated(tables: Sequence[Sequence[Grouping]]) -> set[str]:
+    """Return the columns that are read as dates."""
+    return {each.attribute.column for table in tables for each in table if each.attribute.has_dates}
+
+
+def _comparison(between: tuple[str, str], dated: set[str], zone: str, date_format: str) -> Grouping:
+    """Return the two groups that `between` names; ranges without a column are of the only `dated` one."""
+    if not isinstance(between, (tuple, list)) or [type(text) for text in between] != [str, str]:
+        raise InputError("between must be two groups, such as ('product=phone', 'product=tablet').")
+    named = [text.partition("=") if "=" in text else ("", "", text) for text in between]
+    columns, names = {column.strip() for column, _, _ in named}, [name.strip() for _, _, name in named]
+    ranges = date_ranges(names)
+    if columns == {""}:
+        if not ranges or len(dated) != 1:
+            raise InputError(f"between must name the column: COLUMN={names[0]} COLUMN={names[1]}.")
+        columns = dated
+    if len(columns) > 1 or not all(is_name(column) and not set("()") & set(column) for column in columns):
+        raise InputError(
+            "between needs two groups of one column, such as product=phone product=tablet, or "
+            "created=2024-01..2024-03 created=2024-07..2024-09."
+        )
+    (column,) = columns
+    if not ranges:
+        return Grouping(Attribute(column, BETWEEN), _group_names(column, names))
+    if ranges[0].overlaps(ranges[1]):
+        raise InputError(f"{ranges[0].name} and {ranges[1].name} overlap: a document may be in one of them only.")
+    return Grouping(Attribute(column, BETWEEN, zone, date_format, ranges), tuple(each.name for each in ranges))
 
 
 def _grouping(
@@ -333,41 +370,51 @@ class Misfits:
     shares: dict[str, float]
     formats: tuple[str, ...] = ()
     """Other formats that read the dates, if the one that was named does not."""
-
-    @property
-    def most(self) -> bool:
-        """Whether most of the documents are in no group, or dates may be read wrongly."""
-        return sum(self.shares.values()) > _MOST or bool(self.formats)
+    absent: tuple[str, ...] = ()
+    """Those of two groups, which are compared, that none of the documents is in."""
+    doubtful: bool = False
+    """Whether a table would probably say little, or dates may be read wrongly."""
 
     def __str__(self) -> str:
         # Only all are 100 %, and none are 0 %.
         percents = {reason: 100 if n == 1 else min(max(round(100 * n), 1), 99) for reason, n in self.shares.items()}
-        listed = ", ".join(f"{percent} % {reason}" for reason, percent in percents.items())
+        listed = [f"{percent} % {reason}" for reason, percent in percents.items()]
+        listed += [f"none is in {group}" for group in self.absent]
         readable = f" Their dates can be read with {say_formats(self.formats)}." if self.formats else ""
-        return f"Of the first {self.n:,} records, by {self.name}: {listed}.{readable}"
+        return f"Of the first {self.n:,} records, by {self.name}: {', '.join(listed)}.{readable}"
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     """Return the misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
 
-    Where groups are found privately, any value may be in one.
+    Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
+    For two groups, which may be few of the documents, it would if one has none; for two ranges of dates, if both have
+    none, as the first documents may be the oldest ones.
     """
     attribute, groups = grouping.attribute, grouping.groups
-    written = f"the format {attribute.date_format}" if attribute.date_format else "ISO 8601, such as 2024-03-31"
-    kind = "truth value" if attribute.period == BOOLEAN else f"date in {written}"
-    reasons = Counter[str]()
+    compares = attribute.period == BETWEEN
+    missing = "a reserved name"
+    if attribute.has_dates:
+        missing = f"no date in {f'the format {attribute.date_format}' if attribute.date_format else _ISO}"
+    elif attribute.period == BOOLEAN:
+        missing = "no truth value"
+    reasons, found = Counter[str](), set[str]()
     for value in values:
         group = None if value is None else attribute.group(value)
         if value is None:
             reasons["have no value"] += 1
         elif group is None:
-            reasons[f"hold no {kind}" if attribute.period else "hold a reserved name"] += 1
+            reasons[f"hold {missing}"] += 1
         elif groups is not None and group not in groups:
-            reasons["are in none of the listed groups"] += 1
+            reasons["are in neither group" if compares else "are in none of the listed groups"] += 1
+        else:
+            found.add(group)
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    formats = date_formats([each for each in values if each is not None]) if attribute.period in PERIODS else None
+    formats = date_formats([each for each in values if each is not None]) if attribute.has_dates else None
     others = () if formats is None or attribute.date_format in formats else formats
-    return Misfits(attribute.name, len(values), shares, others)
+    absent = tuple(group for group in groups or () if group not in found) if compares else ()
+    little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
+    return Misfits(attribute.name, len(values), shares, others, absent, little or bool(others))
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
@@ -385,16 +432,23 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
 
 
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
-    """Return the tables of the topics of the run `of`; only the latest of several tables by the same attributes."""
+    """Return the tables of the topics of the run `of`; only the latest of several tables by the same attributes.
+
+    Tables that compare other groups are other tables.
+    """
     found: list[Tables] = []
-    seen = set[str]()
+    seen = set[tuple[object, ...]]()
     for run in reversed(tables_of(ledger, of)):
         loaded = load_tables(run)
-        new = tuple(one for one in loaded if one.name not in seen)
-        seen |= {one.name for one in loaded}
+        new = tuple(one for one in loaded if _subject(one) not in seen)
+        seen |= set(map(_subject, loaded))
         if new:
             found.append(replace(loaded, tables=new))
     return found[::-1]
+
+
+def _subject(table: ReleasedTable) -> tuple[object, ...]:
+    return (table.by, table.groups) if table.compares_two else (table.by,)
 
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:

@@ -1,10 +1,16 @@
-"""How columns write dates: in ISO 8601, or in another format, which is declared and never guessed."""
+"""How columns write dates: in ISO 8601, or in another format, which is declared and never guessed.
+
+The module also reads the ranges of days that are compared.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
+from calendar import monthrange
 from collections.abc import Sequence
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from itertools import product
 
 from dplda.base.errors import InputError
@@ -19,6 +25,71 @@ _LONGEST = 40  # characters of a date
 _SHARE = 0.9  # of the values that a format reads, for it to be one of the column
 _FIRST = 20  # values that rule out most formats
 _PROBES = (date(2024, 12, 31), date(1999, 1, 2))
+_PERIOD = re.compile(
+    r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-W(?P<week>\d\d)|-(?P<month>\d\d)(-(?P<day>\d\d))?)?", re.ASCII
+)
+_TO = ".."  # between the first and the last period of a range
+
+
+@dataclass(frozen=True)
+class DateRange:
+    """The days from `first` to `last`, both included; `name` is how the range was written."""
+
+    name: str
+    first: date
+    last: date
+
+    def contains(self, days: tuple[date, date]) -> bool:
+        """Whether all days from the first to the second one are in the range."""
+        return self.first <= days[0] and days[1] <= self.last
+
+    def overlaps(self, other: DateRange) -> bool:
+        """Whether a day is in both ranges."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def date_ranges(texts: Sequence[str]) -> tuple[DateRange, ...]:
+    """Read ``2024-01..2024-03``, or one period such as ``2024-Q1``; an empty result if `texts` are not all dates.
+
+    Raises `InputError` if one of them is written as a range and is none.
+    """
+    if not any(_TO in text for text in texts) and not all(map(_PERIOD.fullmatch, texts)):
+        return ()
+    return tuple(map(_date_range, texts))
+
+
+def _date_range(text: str) -> DateRange:
+    start, to, end = (part.strip() for part in text.partition(_TO))
+    try:
+        first, last = days_of(start)[0], days_of(end if to else start)[1]
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{text!r} is no range of dates: write 2024-01..2024-03, 2024-01-15..2024-02-10, or one period such as "
+            "2024-01, 2024-Q1 or 2024."
+        ) from None
+    if first > last:
+        raise InputError(f"the range {text!r} ends before it begins.")
+    return DateRange(f"{start}{to}{end}", first, last)
+
+
+def days_of(period: str) -> tuple[date, date]:
+    """Return the first and the last day of ``2024``, ``2024-Q1``, ``2024-01``, ``2024-W05`` or ``2024-01-31``.
+
+    Raises `ValueError` or `OverflowError` for anything else.
+    """
+    match = _PERIOD.fullmatch(period)
+    if match is None:
+        raise ValueError("this is no period")
+    year, quarter, month = int(match["year"]), match["quarter"], match["month"]
+    if match["day"]:
+        day = date(year, int(month), int(match["day"]))
+        return day, day
+    if match["week"]:
+        monday = date.fromisocalendar(year, int(match["week"]), 1)
+        return monday, monday + timedelta(days=6)
+    end = 3 * int(quarter) if quarter else int(month or 12)
+    start = end - 2 if quarter else int(month or 1)
+    return date(year, start, 1), date(year, end, monthrange(year, end)[1])
 
 
 def read_date(value: str, format: str = "") -> datetime:

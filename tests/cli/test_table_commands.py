@@ -75,6 +75,51 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     assert written == pytest.approx(dict(enumerate(listed))), "one share for a topic"
 
 
+def test_two_groups_are_compared_shown_written_and_drawn(dplda, tickets, fitted, home):
+    asked = ("tabulate", fitted, tickets, "--epsilon", "2", "--between")
+    record = dplda(*asked, "team=heat", "team=cash", "--json").json
+    assert (record["by"], record["others"]) == (["between(team)"], [])
+    assert [group["group"] for group in record["groups"]] == ["heat", "cash", OTHER]
+    assert [event["stage"] for event in record["privacy"]["events"]] == ["table"]
+    assert {(*each["from"], *each["to"]) for each in record["changes"]} == {("heat", "cash")}
+    assert sorted(each["value"] > 0 for each in record["changes"]) == [False, True]
+    shown = dplda(*asked, "day=2024-01..2024-02", "day=2024-03")
+    assert shown.status == 0, shown.err
+    assert "No difference between the two groups holds with 95 % probability." in shown.out
+    again = dplda("tables", record["table"]).out
+    assert "Differences between the two groups that hold, all of them together, with 95 % probability:" in again
+    assert re.search(r"points more in cash than in heat\n", again)
+    assert dplda("tables", record["table"], "--csv", "t.csv").status == 0
+    with open("t.csv") as file:
+        assert [row["between(team)"] for row in csv.DictReader(file)] == ["heat"] * 2 + ["cash"] * 2 + [OTHER] * 2
+    assert dplda("report", fitted, "-o", "r.html").status == 0
+    page = Path("r.html").read_text()
+    assert "How topics differ between heat and cash<" in page
+    assert "How topics differ between 2024-01..2024-02 and 2024-03<" in page
+    assert "points more in cash than in heat" in page
+
+
+def test_two_groups_may_be_few_of_the_documents(dplda, tickets, fitted, home):
+    lines = map(json.loads, (home / tickets).read_text().splitlines())
+    dated = [line | {"day": f"11.0{i % 6 + 1}.2024"} for i, line in enumerate(lines)]
+    (home / tickets).write_text("\n".join(map(json.dumps, dated)))
+    asked = ("tabulate", fitted, tickets, "--epsilon", "2")
+    few = (*asked, "--between", "day=2024-03..2024-03", "day=2024-02", "--date-format", "%d.%m.%Y")
+    dry = dplda(*few, "--dry-run", "--json").json
+    told = "Of the first 1,000 records, by between(day): 67 % are in neither group."
+    assert (dry["problems"], dry["remarks"][-1]) == ([], told)
+    assert charged(dplda) == 1
+    answer = dplda(*few)
+    assert answer.status == 0, answer.err
+    assert told in answer.err
+    assert "Most documents are in" not in answer.out
+    absent = dplda(*asked, "--between", "team=heat", "team=Cash")
+    assert (absent.status, absent.out) == (2, "")
+    assert "are in neither group, none is in Cash." in absent.err
+    assert "SECRETGROUP" not in absent.err + answer.err + answer.out
+    assert charged(dplda) == 2
+
+
 def test_a_prepared_store_keeps_the_columns_that_it_was_told_to(dplda, tickets, fitted, home):
     assert dplda("corpus", "import", tickets, "store", "--group-field", "team").status == 0
     answer = dplda("tabulate", fitted, "store", "--by", "team", "--epsilon", "1", "--dataset", "tickets", "--json")
@@ -100,6 +145,10 @@ def test_public_groups_come_from_a_file(dplda, tickets, fitted, home):
         (["--by", "team", "--out", "t.txt"], "must end in .csv, .parquet, .json"),
         (["--by", "team", "--groups", "absent.yaml"], "cannot read absent.yaml"),
         (["--by", "team", "--seed", "1"], "--seed requires --simulate"),
+        (["--between", "2024-01", "2024-02"], "must name the column: COLUMN=2024-01 COLUMN=2024-02"),
+        (["--between", "day=2024-01..2024-02", "day=2024-02..2024-03"], "overlap"),
+        (["--between", "team=heat", "team=cash", "--between", "team=a", "team=b"], "--between is given twice"),
+        (["--between", "team=heat"], "requires 2 arguments"),
     ],
 )
 def test_mistakes_get_one_line(dplda, tickets, fitted, home, words, told):
@@ -147,6 +196,7 @@ def test_a_dry_run_makes_no_ledger(dplda, tickets, fitted, home, monkeypatch):
     ("words", "status", "told"),
     [
         (["--by", "colour"], 2, "group_field 'colour' is not a column"),
+        (["--between", "colour=red", "colour=blue"], 2, "group_field 'colour' is not a column"),
         (["--by", "team", "--epsilon", "20"], 3, "cannot pay for this run"),
         (["--by", "team", "--simulate"], 3, "needs an unbounded grant"),
         (["--by", "team", "--text-field", "team", "--unit-field", "nobody"], 2, "unit_field 'nobody' is not a column"),
@@ -260,7 +310,7 @@ def test_the_terminal_is_asked(dplda, tickets, fitted, monkeypatch):
     asked = []
     monkeypatch.setattr("dplda.cli.table_commands.confirm", lambda question, otherwise: asked.append(question))
     assert dplda("tabulate", fitted, tickets, "--by", "month(team)", "--epsilon", "0.5").status == 0
-    assert asked == ["Most of these would be in the row '(all others)'. Charge the budget all the same?"]
+    assert asked == ["A table of these would say little. Charge the budget all the same?"]
 
 
 def test_few_misfits_are_told_and_nothing_is_asked(dplda, tickets, fitted, home):

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dplda
-from dplda.private.attributes import PERIODS, Attribute, Axis, TableRows
+from dplda.private.attributes import BETWEEN, OTHER, PERIODS, Attribute, Axis, TableRows
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.units import UnitRange, project, units_of_groups
+from dplda.text.dates import date_ranges
 from dplda.text.records import group_value
 
 TEXT = "red green blue red"
@@ -87,6 +88,52 @@ def test_a_date_in_a_declared_format_falls_into_its_period(value, format, zone, 
 def test_periods_are_in_alphabetical_order(one, other, period):
     first, second = sorted((one, other))
     assert PERIODS[period](first) <= PERIODS[period](second)
+
+
+def compared(*texts, **options):
+    return Attribute("d", BETWEEN, ranges=date_ranges(texts), **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "name"),
+    [
+        ("2024-03-31", {}, "2024-01..2024-03"),
+        ("2024-04-01", {}, OTHER),
+        ("2024-07-01", {}, "2024-Q3"),
+        ("2024-03-31T23:30:00+00:00", {}, "2024-01..2024-03"),
+        ("2024-03-31T23:30:00+00:00", {"zone": "Europe/Berlin"}, OTHER),
+        ("30.09.2024", {"date_format": "%d.%m.%Y"}, "2024-Q3"),
+        ("2024-08-01", {"date_format": "%d.%m.%Y"}, None),
+        ("2024-02", {"date_format": "%d.%m.%Y"}, None),
+        ("2024-02", {}, "2024-01..2024-03"),  # all of its days are in the range
+        ("2024-W05", {}, "2024-01..2024-03"),
+        ("2024", {}, OTHER),
+        ("spring", {}, None),
+    ],
+)
+def test_a_date_falls_into_one_of_two_ranges_or_into_the_rest(value, options, name):
+    assert compared("2024-01..2024-03", "2024-Q3", **options).group(value) == name
+
+
+DAY = st.dates(date(2023, 1, 1), date(2024, 12, 31))
+
+
+@given(st.lists(DAY, min_size=4, max_size=4, unique=True), st.lists(DAY, min_size=1), st.booleans())
+def test_every_date_is_in_the_row_that_brute_force_finds(ends, days, swap):
+    a, b, c, d = sorted(ends)
+    texts = [f"{a}..{b}", f"{c}..{d}"]
+    attribute = compared(*(texts[::-1] if swap else texts))
+    expected = [texts[0] if a <= day <= b else texts[1] if c <= day <= d else OTHER for day in days]
+    assert [attribute.group(day.isoformat()) for day in days] == expected
+
+
+def test_two_values_that_are_compared_are_groups_like_any(tmp_path):
+    store = corpus(RECORDS, group_fields=["product", "day"]).write(tmp_path / "s")
+    values = Axis(Attribute("product", BETWEEN), ("toaster", "phone"))
+    assert rows_of(store, (values,)) == [1, 2, 0, 2, 2]
+    ranges = date_ranges(["2024-01", "2023-02-05..2023-12"])
+    dates = Axis(Attribute("day", BETWEEN, ranges=ranges), tuple(each.name for each in ranges))
+    assert rows_of(store, (dates,)) == [0, 2, 1, 2, 0]
 
 
 def corpus(records, **options):

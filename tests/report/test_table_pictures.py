@@ -74,6 +74,17 @@ def test_a_group_that_is_really_called_other_is_a_group() -> None:
     assert picture.table.columns[:2] == ("desk", "documents with at least 3 known words")
 
 
+def test_two_groups_that_are_compared_are_in_the_heading() -> None:
+    (picture,) = drawn((2000, 1500), ["between(desk)"])
+    assert isinstance(picture.drawing, Heat)
+    assert picture.title == "How topics differ between other and g1"
+    assert list(picture.drawing.columns) == ["other", "g1"]
+    assert picture.table is not None
+    assert picture.table.columns[0] == "desk"
+    assert "more in g1 than in other" in picture.note
+    assert tables(MODEL, (2000, 1500), ["between(desk)"])[0].plot().get_suptitle() == picture.title
+
+
 def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
     made = tables(MODEL, (2000, 1500, 900))
     for dataset, told in (("toys", ", of about 5,000 documents in all"), ("elsewhere", "")):

@@ -16,8 +16,16 @@ def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, No
     return grouping
 
 
+def between(*pair: str, date_format: str = "") -> Grouping:
+    ((grouping,),) = groupings((), {}, date_format=date_format, between=pair)
+    return grouping
+
+
+RANGES = "day=2024-01..2024-03", "day=2024-07"
+
+
 @pytest.mark.parametrize(
-    ("grouping", "values", "told", "most"),
+    ("grouping", "values", "told", "doubtful"),
     [
         (by("month(day)"), ["26-FEB-1987"] * 3, "100 % hold no date in ISO 8601, such as 2024-03-31", True),
         (by("month(day)"), ["2024-02-26", "2024-02-26T10:00Z", "x"], "33 % hold no date in ISO 8601", False),
@@ -27,19 +35,29 @@ def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, No
         (by("bool(paid)"), ["yes", "0", "perhaps"], "33 % hold no truth value", False),
         (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
         (by("year(day)", {"day": ["2024"]}), ["2023-01-01", None, "2024-01-01"], "33 % are in none of the l", True),
+        (between("team=a", "team=b"), ["a", "b", *"cdefghij"], "80 % are in neither group", False),
+        (between("team=a", "team=B"), ["a", "a"], "by between(team): none is in B.", True),
+        (between("team=A", "team=B"), ["a"], "100 % are in neither group, none is in A, none is in B.", True),
+        (between(*RANGES), ["2024-01-05", "2023-01-01"], "50 % are in neither group, none is in 2024-07.", False),
+        (between(*RANGES), ["2023-01-01"] * 3, "100 % are in neither group", True),
+        (between(*RANGES), ["05.01.2024", "2024-07-01"], "50 % hold no date in ISO 8601", False),
+        (between(*RANGES), ["15.01.2024", "15.07.2024"], "read with --date-format %d.%m.%Y.", True),
+        (between(*RANGES, date_format="%d.%m.%Y"), ["2024-07-01", "5.1.2024"], "date in the format %d.%m.%Y", False),
     ],
 )
-def test_shares_are_told_by_reason(grouping: Grouping, values: list[str | None], told: str, most: bool) -> None:
+def test_shares_are_told_by_reason(grouping: Grouping, values: list[str | None], told: str, doubtful: bool) -> None:
     found = misfits(grouping, values)
     assert told in str(found)
     assert str(found).startswith(f"Of the first {len(values)} records, by {grouping.attribute.name}: ")
-    assert found.most == most
+    assert found.doubtful == doubtful
 
 
 def test_values_that_are_in_a_group_or_whose_groups_are_found_privately_fit() -> None:
     assert not misfits(by("team"), ["a", "b"]).shares
     assert not misfits(by("team", {"team": ["a"]}), ["a"]).shares
     assert not misfits(by("month(day)"), ["2024-03-31"]).shares
+    fits = misfits(between(*RANGES), ["2024-03-31", "2024-07"])
+    assert (fits.shares, fits.absent) == ({}, ())
 
 
 def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:

@@ -54,16 +54,23 @@ def test_intervals_of_shares_and_numbers_hold_in_95_percent(sizes, k):
     assert (covered >= least).all(), covered  # short intervals are widened at the edges, so that more of them hold
 
 
-@pytest.mark.parametrize("by", [("month(d)",), ("product",)])
-def test_all_intervals_of_differences_hold_together(by):
-    totals, repeats, failed = some_totals((300, 2000, 500, 60), 10), 400, 0
+@pytest.mark.parametrize(
+    ("by", "sizes", "n_pairs"),
+    [
+        ("month(d)", (300, 2000, 500, 60), 2),
+        ("product", (300, 2000, 500, 60), 4),
+        ("between(product)", (300, 500, 2000), 1),
+    ],
+)
+def test_all_intervals_of_differences_hold_together(by, sizes, n_pairs):
+    totals, repeats, failed = some_totals(sizes, 10), 400, 0
     shares = totals / totals.sum(axis=1, keepdims=True)
     rest = totals.sum(axis=0) - totals
     rest /= rest.sum(axis=1, keepdims=True)
-    place = {f"g{i}": i for i in range(3)} | {"other": 3}
+    place = {f"g{i}": i for i in range(len(sizes) - 1)} | {"other": len(sizes) - 1}
     for seed in range(repeats):
-        table, _ = noisy(totals, 8.0, by=by, rng=np.random.default_rng(seed))
-        assert len(table.differences()[0]) == (2 if "(" in by[0] else 4)
+        table, _ = noisy(totals, 8.0, by=(by,), rng=np.random.default_rng(seed))
+        assert len(table.differences()[0]) == n_pairs
         for change in table.changes():
             row = place[change.group[0]]
             before = rest[row] if change.since is None else shares[place[change.since[0]]]
@@ -85,6 +92,8 @@ def test_all_intervals_of_differences_hold_together(by):
             ("product", (2000, 0, 0)),
             ("month(d)", (20,) * 7),
             ("product", (60, 30, 90, 0)),
+            ("between(product)", (2000, 5, 2000)),
+            ("between(product)", (60, 0, 500)),
         ],
     ),
 )
@@ -118,6 +127,30 @@ def test_the_number_of_units_uses_both_of_its_estimates():
     assert sizes.mean() == pytest.approx(500, abs=4 * closed_form / 63)
     assert sizes.std() == pytest.approx(closed_form, rel=0.05)
     assert closed_form < 8.0 * min(np.sqrt(20), 1 / COUNT_SHARE)
+
+
+def test_all_intervals_of_two_groups_hold_together_significant_or_not():
+    totals, repeats, failed = some_totals((300, 500, 2000), 10), 400, 0
+    shares = totals / totals.sum(axis=1, keepdims=True)
+    for seed in range(repeats):
+        table, _ = noisy(totals, 8.0, by=("between(d)",), rng=np.random.default_rng(seed))
+        (pair,), found = table.differences()
+        true = shares[pair[1]] - shares[pair[0]]
+        failed += not ((found.low[0] <= true) & (true <= found.high[0])).all()
+    assert failed <= binom.ppf(1 - 1e-4, repeats, 0.05)
+
+
+def test_the_second_of_two_groups_is_compared_with_the_first_and_with_nothing_else():
+    totals = np.array([[900.0, 100], [300, 700], [4000, 1000]])
+    table, _ = noisy(totals, 0.1, by=("between(product)",), groups=(("phone", "tablet", "other"),))
+    assert [(change.since, change.group) for change in table.changes()] == [(("phone",), ("tablet",))] * 2
+    less, more = (change.describe("0 heat") for change in table.changes())
+    assert less.startswith("topic 0 heat is ")
+    assert less.endswith(" points less in tablet than in phone")
+    assert more.endswith(" points more in tablet than in phone")
+    assert {tuple(each["from"] + each["to"]) for each in table.to_json()["changes"]} == {("phone", "tablet")}
+    with pytest.raises(InputError, match="no table"):
+        noisy(totals[:2], 0.1, by=("between(product)",))
 
 
 def test_small_groups_say_nothing_and_large_ones_what_they_hold():

@@ -120,6 +120,70 @@ def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model,
     assert [table.to_json() for table in kept] == [table.to_json() for table in tables]
 
 
+@pytest.mark.parametrize(
+    ("between", "inside"),
+    [
+        (("product=phone", "product=toaster"), [[p == "phone" for p in PRODUCTS], [p == "toaster" for p in PRODUCTS]]),
+        (
+            ("day=2024-03", "day=2024-01-15..2024-02-10"),
+            [[d >= "2024-03" for d in DAYS], ["2024-01-15" <= d <= "2024-02-10" for d in DAYS]],
+        ),
+    ],
+)
+def test_two_groups_are_compared_as_brute_force_does(model, between, inside):
+    ((grouping,),) = tabulation.groupings((), {}, between=between)
+    found = exact(model, corpus(), (Axis(grouping.attribute, grouping.groups),))
+    rows = np.array([*inside, ~np.any(inside, axis=0)])
+    parts = [dplda.Corpus.from_counts(COUNTS[row], WORDS, name="c") for row in rows]
+    truth = np.concatenate([exact(model, part, ()) for part in parts])
+    np.testing.assert_allclose(found, truth, atol=1e-3)
+
+    (table,) = dplda.tabulate(model, corpus(), epsilon=100.0, between=between, ledger=False, simulate_seed=1)
+    assert table.by == (f"between({grouping.attribute.column})",)
+    assert table.groups == ((*(each.partition("=")[2] for each in between), OTHER),)
+    assert table.private == (False,)
+    assert table.std < 0.3
+    assert np.abs(table.totals - truth[:, :-1]).max() < 5 * table.std
+    np.testing.assert_allclose(table.units().value, rows.sum(axis=1), atol=5 * table._size_std)
+    (pair,), differences = table.differences()
+    shares = truth[:, :-1] / truth[:, :-1].sum(axis=1, keepdims=True)
+    assert pair == (0, 1)
+    np.testing.assert_allclose(differences.value[0], shares[1] - shares[0], atol=0.01)
+    assert all((change.since, change.group) == (table.rows[0], table.rows[1]) for change in table.changes())
+
+
+def test_a_comparison_stands_beside_other_tables_and_shares_their_budget(model, ledger):
+    groups = {"product": ["phone", "tablet"]}
+    dates = ("2024-01-01", "2024-03-31")
+    tables = dplda.tabulate(
+        model,
+        corpus(),
+        ["product", "month(day)"],
+        1.0,
+        groups=groups,
+        dates=dates,
+        between=("2024-02", "2024-03"),  # of the only column of dates
+        ledger=ledger,
+    )
+    assert [table.name for table in tables] == ["product", "month(day)", "between(day)"]
+    assert len({table.std for table in tables}) == 1
+    (run,) = ledger.runs()
+    assert [event.stage for event in run.events] == ["table"] * 3, "named groups cost nothing"
+    assert run.parameters["by"] == ["product", "month(day)", "between(day)"]
+    assert [table.to_json() for table in load_tables(run)] == [table.to_json() for table in tables]
+
+
+def test_comparisons_of_other_groups_are_other_tables(model, ledger):
+    pairs = [("phone", "tablet"), ("phone", "toaster"), ("phone", "tablet")]
+    runs = [
+        dplda.tabulate(
+            model, corpus(), epsilon=1.0, between=tuple(f"product={each}" for each in pair), ledger=ledger
+        ).run
+        for pair in pairs
+    ]
+    assert [tables.run for tables in tabulation.latest_tables(ledger, str(model.facts.run))] == runs[1:]
+
+
 def test_a_person_counts_once_over_all_groups(model):
     people = [f"p{i % 500}" for i in range(N)]
     tables = dplda.tabulate(
@@ -162,6 +226,27 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["month(day"], {}, "by must name"),
         (["product"], {"groups": {"product": 5}}, "must be a list"),
         (["day(day)"], {"dates": (1, 2)}, "must be a day"),
+        ([], {"between": ("product=phone",)}, "must be two groups"),
+        ([], {"between": "product=phone"}, "must be two groups"),
+        ([], {"between": ("product=1", 2)}, "must be two groups"),
+        ([], {"between": ("product=phone", "day=2024")}, "two groups of one column"),
+        ([], {"between": ("product=phone", "tablet")}, "two groups of one column"),
+        ([], {"between": ("=phone", "=tablet")}, "must name the column: COLUMN=phone COLUMN=tablet"),
+        ([], {"between": ("2024-01", "2024-02")}, "must name the column: COLUMN=2024-01 COLUMN=2024-02"),
+        (["month(day)"], {"between": ("phone", "tablet")}, "must name the column"),
+        (["month(day)", "year(product)"], {"between": ("2024-01", "2024-02")}, "must name the column"),
+        ([], {"between": ("month(day)=2024-01", "month(day)=2024-02")}, "two groups of one column"),
+        ([], {"between": ("product=phone", "product= phone")}, "twice"),
+        ([], {"between": ("product=", "product=phone")}, "cannot be a group"),
+        ([], {"between": ("product=phone", f"product={OTHER}")}, "the row of all others"),
+        ([], {"between": ("day=2024-01..2024-03", "day=2024-03..2024-05")}, "overlap"),
+        ([], {"between": ("day=2024-01..2024-03", "day=2024-02")}, "overlap"),
+        ([], {"between": ("day=2024-01..2024-03", "day=May")}, "no range of dates"),
+        ([], {"between": ("colour=red", "colour=blue")}, "read without column 'colour'"),
+        (["between(day)"], {}, "is no period"),
+        ([], {"between": ("product=a", "product=b"), "dates": ("2024-01-01", "2024-02-01")}, "no table is by period"),
+        ([], {"between": ("product=a", "product=b"), "date_format": "%d.%m.%Y"}, "no table is by period"),
+        ([], {"between": ("product=a", "product=b"), "groups": {"product": ["a"]}}, "no table is grouped"),
     ],
 )
 def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, ledger):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dplda.base.errors import InputError
-from dplda.text.dates import check_date_format, date_formats, say_formats
+from dplda.private.attributes import PERIODS
+from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, say_formats
 
 DAYS = [date(2024, 1, 1) + timedelta(days=5 * i) for i in range(70)]
 
@@ -38,3 +41,48 @@ def test_dates_in_iso_8601_need_no_format():
 def test_a_format_without_day_month_and_year_is_refused(format):
     with pytest.raises(InputError, match="where day, month and year are"):
         check_date_format(format)
+
+
+SOME_DAY = st.dates(date(1000, 1, 1), date(9998, 12, 31))
+
+
+@given(SOME_DAY, st.sampled_from(sorted(PERIODS)))
+def test_a_period_has_exactly_the_days_that_it_is_the_name_of(day, period):
+    name = PERIODS[period](day)
+    first, last = days_of(name)
+    assert first <= day <= last
+    assert PERIODS[period](first) == PERIODS[period](last) == name
+    assert name not in {PERIODS[period](first - timedelta(days=1)), PERIODS[period](last + timedelta(days=1))}
+
+
+@given(SOME_DAY, SOME_DAY, st.sampled_from(sorted(PERIODS)), st.sampled_from(sorted(PERIODS)))
+def test_a_range_goes_from_the_first_day_of_one_period_to_the_last_of_another(one, other, period, second):
+    one, other = sorted((one, other))
+    start, end = PERIODS[period](one), PERIODS[second](other)
+    (found,) = date_ranges([f" {start} .. {end} "])
+    assert (found.name, found.first, found.last) == (f"{start}..{end}", days_of(start)[0], days_of(end)[1])
+
+
+def test_a_range_may_be_one_period_and_other_names_are_no_ranges():
+    quarter, day = date_ranges(["2024-Q1", "2024-02-29"])
+    assert (quarter.first, quarter.last) == (date(2024, 1, 1), date(2024, 3, 31))
+    assert day.first == day.last == date(2024, 2, 29)
+    assert quarter.overlaps(day)
+    assert day.overlaps(quarter)
+    for names in (["phone", "tablet"], ["2024", "later"], ["20240101", "20240201"], ["v2024-01", "v2024-02"]):
+        assert date_ranges(names) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-13", "2024-01..2024-13", "2024-02-30", "2024..", "..2024", "a..b", "2024-W60", "0000", "2024-01..5",
+     "\u0662024", "2024...2025", "9999-W52"],
+)  # fmt: skip
+def test_what_is_written_like_a_range_and_is_none_is_refused(text):
+    with pytest.raises(InputError, match="is no range of dates"):
+        date_ranges([text if ".." in text else f"{text}..{text}", "2024"])
+
+
+def test_a_range_does_not_end_before_it_begins():
+    with pytest.raises(InputError, match=r"'2024-03\.\.2024-01' ends before it begins"):
+        date_ranges(["2024-03..2024-01", "2023"])
