@@ -130,9 +130,9 @@ def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
     rows: list[tuple[str, ...]] = []
     for row, contrasts in zip(one.rows, one.distinctive(), strict=True):
-        certain = [f"{each.word} {each.lift.value:.1f}" for each in contrasts or () if each.certain]
+        certain = [f"{each.word} {each.lift.low:.1f}" for each in contrasts or () if each.certain]
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
-    head = "words that are more frequent here, and how many times"
+    head = "words that are more frequent here, and at least how many times"
     table((*one.by, head), rows, wide=head)
     tell_private_groups(one)
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
