@@ -27,7 +27,6 @@ from dplda.cli.options import (
 from dplda.cli.table_commands import (
     add_misfits,
     ask_about_misfits,
-    columns_of,
     grouping_options,
     output,
     show_changes,
@@ -69,10 +68,11 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     command inspects the first records, for you alone, and asks whether to go on if most of them would be in no group.
     """
     from dplda.runs.counting import plan_counts
+    from dplda.runs.tabulation import stored_columns
 
     out, wanted, categories = output(options), wanted_tables(options), find_categories(options)
     settings = question_settings(options)  # refused before anything is read
-    columns = list(dict.fromkeys([*columns_of(wanted), *(() if categories is None else categories.columns)]))
+    columns = list(dict.fromkeys([*stored_columns(wanted), *(() if categories is None else categories.columns)]))
     source = read_like(corpus, {**options, "group_fields": columns}, {})
     if categories is not None:
         source = source.asking(categories)

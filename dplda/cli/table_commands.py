@@ -139,13 +139,13 @@ def tabulate(
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
     most of them would be in no group, or none in one of two groups.
     """
-    from dplda.runs.tabulation import plan_tables
+    from dplda.runs.tabulation import plan_tables, stored_columns
 
     out = output(options)
     settings = question_settings(options)  # refused before anything is read
     wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    source = read_like(corpus, {**options, "group_fields": columns_of(wanted)}, model.facts.reading)
+    source = read_like(corpus, {**options, "group_fields": stored_columns(wanted)}, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
     if options["dry_run"]:
@@ -172,11 +172,6 @@ def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
     dates = options["first"], options["last"]
     return groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
-
-
-def columns_of(wanted: Sequence[Sequence[Grouping]]) -> list[str]:
-    """Return the columns that the tables `wanted` are grouped by."""
-    return list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
 
 
 def add_misfits(
@@ -212,14 +207,16 @@ def ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
-    from dplda.runs.tabulation import misfits
+    from dplda.runs.tabulation import misfits, stored_columns
     from dplda.text.records import group_value
 
     values: list[dict[str, str | None]] = source.first_groups()
     if sample is not None:
         columns = source.group_columns
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
-    attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
+    columns = stored_columns(wanted)
+    groupings = dict.fromkeys(each for table in wanted for each in table if each.attribute.column in columns)
+    attributes = groupings if values else ()
     found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
     return [each for each in found if each.shares or each.absent]
 

@@ -29,7 +29,6 @@ from dplda.cli.options import (
 from dplda.cli.table_commands import (
     add_misfits,
     ask_about_misfits,
-    columns_of,
     grouping_options,
     output,
     tell_private_groups,
@@ -62,12 +61,13 @@ def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path 
     lifts have intervals that all hold together with 95 % probability. The answer is charged to the budget of CORPUS.
     """
     from dplda.runs.group_words import plan_words
+    from dplda.runs.tabulation import stored_columns
 
     if not options["by"] and options["between"] is None:
         raise click.UsageError("name the groups whose words are compared, such as --by product or --by 'month(date)'.")
     out, wanted = output(options), wanted_tables(options)
     settings = question_settings(options)  # refused before anything is read
-    reading = {**options, "group_fields": columns_of(wanted)}
+    reading = {**options, "group_fields": stored_columns(wanted)}
     if options["vocabulary"] is None:
         run, *corpus = named
         if not corpus:

@@ -25,7 +25,7 @@ from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
-from dplda.private.attributes import BETWEEN, BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
+from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
@@ -166,7 +166,8 @@ def plan_by_group(
     ``make(tables=..., dataset=..., **about)`` the result. For other parameters see `plan_query`. Raises `InputError`
     for columns that `corpus` was read without, and for tables that are too large.
     """
-    for column in dict.fromkeys(each.attribute.column for table in tables for each in table):
+    tables = [[_in_corpus(each, corpus) for each in table] for table in tables]
+    for column in dict.fromkeys(stored_columns(tables)):
         if column not in corpus.group_columns:
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
             raise InputError(
@@ -233,6 +234,23 @@ class Grouping:
     groups: tuple[str, ...] | None
 
 
+def stored_columns(tables: Sequence[Sequence[Grouping]]) -> list[str]:
+    """Return the columns that the groups of `tables` are values of; a category is in none."""
+    attributes = [each.attribute for table in tables for each in table]
+    return list(dict.fromkeys(each.column for each in attributes if each.period != CATEGORY))
+
+
+def _in_corpus(grouping: Grouping, corpus: Corpus) -> Grouping:
+    """Return a grouping by a category with the category's number. Raises `InputError` if documents were not asked."""
+    attribute = grouping.attribute
+    if attribute.period != CATEGORY:
+        return grouping
+    if attribute.column not in corpus.categories:
+        known = f" They are {', '.join(corpus.categories)}." if corpus.categories else " Documents are asked nothing."
+        raise InputError(f"{attribute.column!r} is no category.{known}")
+    return replace(grouping, attribute=replace(attribute, answer=corpus.categories.index(attribute.column) + 1))
+
+
 def groupings(
     by: str | Sequence[str],
     public: Mapping[str, Sequence[object]],
@@ -246,10 +264,10 @@ def groupings(
     `between`, such as ``("product=a", "product=b")``, makes one more. Without it, an empty `by` is one table of a
     single row, of all documents.
 
-    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
-    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
-    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
-    `InputError` for anything else.
+    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``),
+    ``bool(...)`` of a column, with the groups true and false, or ``category(...)``, with the groups yes and no.
+    `public` maps columns to their public groups; `dates` are the public first and last day, which list the periods; the
+    groups of any other attribute are found privately. Raises `InputError` for anything else.
     """
     by = [by] if isinstance(by, str) else by
     if not all(isinstance(table, str) for table in by):
@@ -320,6 +338,8 @@ def _grouping(
     period, column = match["period"].lower(), match["column"].strip()
     if period == BOOLEAN:
         return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
+    if period == CATEGORY:
+        return Grouping(Attribute(column, CATEGORY), ("yes", "no"))
     if period not in PERIODS:
         raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
     attribute = Attribute(column, period, zone, date_format)

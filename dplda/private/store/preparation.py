@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.base.progress import Progress
 from dplda.base.software import PACKAGE, READ_WITH, digest, versions
+from dplda.private.attributes import ANSWERS
 from dplda.private.store.count_store import (
-    ANSWERS,
     BLOCK_DOCUMENTS,
     SCHEMA_WITH_GROUPS,
     TEXT,

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.attributes import Answers, Attribute, TableRows
-from dplda.private.store.count_store import ANSWERS, Block, CountStore
+from dplda.private.attributes import ANSWERS, Answers, Attribute, TableRows
+from dplda.private.store.count_store import Block, CountStore
 from dplda.text.records import DOCUMENT
 
 
@@ -203,7 +203,7 @@ def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndar
 
 def _groups_of(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
     """Return the groups of the documents of `block` (private), and the index of each one's group, -1 without one."""
-    values, of_document = block.values(columns, attribute.column)
+    values, of_document = block.values(columns, attribute.stored_column)
     names: dict[str, int] = {}
     numbers = np.full(len(values) + 1, -1, np.int64)  # the last one is for documents without a value
     for index, value in enumerate(values):
