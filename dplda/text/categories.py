@@ -224,7 +224,8 @@ def answered(records: Records, categories: Categories, columns: Sequence[str]) -
                 yield record
                 continue
             found = categories.answers(record.text, dict(zip(columns, record.groups, strict=True)))
-            yield record._replace(groups=(*record.groups, " ".join(map(str, found)), text_code(record.text)))
+            groups = (*record.groups, " ".join(map(str, found)), text_code(record.text))
+            yield TextRecord(record.id, record.unit, record.text, groups)
 
     return read
 
