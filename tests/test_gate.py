@@ -261,6 +261,9 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
         "tokenization",
         "group_columns",
         "id_field",
+        "categories",
+        "category_facts",
+        "asking",
         "corpus",
     }
     modules = (
@@ -275,6 +278,8 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
         "dplda.runs.run",
         "dplda.runs.charged_query",
         "dplda.runs.tabulation",
+        "dplda.runs.counting",
+        "dplda.runs.group_words",
         "dplda.runs.evaluation",
     ):
         for node in ast.walk(MODULES[module]):

@@ -84,14 +84,15 @@ class Categories:
     def answers(self, text: str, values: _Values) -> list[int]:
         """Return the answers of a document, as numbers of `names` from 1, ascending.
 
-        A document on which `match` fails has no answer. Raises `InputError` if a server cannot be reached.
+        A document on which `match` fails has no answer. Raises `InputError` if a server cannot be reached, and
+        `MemoryError`: neither follows from the document alone.
         """
         n = len(self.given)
         try:
             found = self.match(text, values)
             numbers = None if found is None else sorted(set(found))
             sound = numbers is not None and all(type(number) is int and 0 <= number < n for number in numbers)
-        except InputError:  # of the server
+        except (InputError, MemoryError):
             raise
         except Exception:  # of the user's function
             sound = False

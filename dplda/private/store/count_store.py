@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dplda.base.characters import is_name
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.text.reading_options import READING_FACTS
@@ -515,7 +516,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             and isinstance(groups, list)
             and all(isinstance(name, str) for name in groups)
             and isinstance(meta.get("id_field"), str | None)
-            and isinstance(meta.get("categories", {}), dict)
+            and _are_categories(meta.get("categories", {}))
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
@@ -530,6 +531,12 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             "dplda corpus import CORPUS STORE."
         )
     return dict(meta)
+
+
+def _are_categories(facts: Any) -> bool:
+    """Whether `facts` are the facts of `dplda.text.categories.Categories`, or empty."""
+    names = facts["names"] if facts else []
+    return isinstance(facts, dict) and isinstance(names, list) and all(is_name(name) for name in names)
 
 
 def store_identity(folder: Path, meta: dict[str, Any]) -> str:
