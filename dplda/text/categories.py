@@ -61,6 +61,8 @@ class Categories:
     """Whether a document may have no answer."""
     repeatable: bool = True
     """Whether `match` is the same for equal definitions, so that answers may be kept with the documents' words."""
+    slow: bool = False
+    """Whether an answer takes so long that few documents should be read at once."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.given) <= _MOST_CATEGORIES:
@@ -210,7 +212,7 @@ def asked_categories(question: str, answers: Sequence[str], server: ChatServer) 
         return None if number is None else [number]
 
     definition = {"question": question, "answers": list(answers), "by": server.model, "endpoint": server.endpoint}
-    return Categories(tuple(answers), match, definition)
+    return Categories(tuple(answers), match, definition, slow=True)
 
 
 def answered(records: Records, categories: Categories, columns: Sequence[str]) -> Records:

@@ -402,7 +402,7 @@ def _asked(source: TextSource, categories: Categories, columns: tuple[str, ...])
             )
     if reserved := set(columns) & {ANSWERS, TEXT}:
         raise InputError(f"the column {min(reserved)!r} has a name that dplda uses itself: rename it.")
-    return replace(source, records=answered(source.records, categories, columns))
+    return replace(source, records=answered(source.records, categories, columns), slow=source.slow or categories.slow)
 
 
 def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:
