@@ -633,4 +633,6 @@ def released_in_words(parameters: Mapping[str, Any]) -> str:
             return f"words by {by}{of}"
         case "evaluation":
             return f"evaluation of topics{of}"
+        case "plan":
+            return f"answers to {len(parameters['questions'])} questions"
     return "topics"

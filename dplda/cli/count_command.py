@@ -116,14 +116,19 @@ def show_counts(counts: Counts, out: Path | None, *, as_json: bool) -> None:
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    for one in counts.tables:
-        say("")
-        _show_table(one, statement.unit)
+    show_count_tables(counts)
     say("")
     if out is not None:
         say(f"Wrote {out}.")
     else:
         say(f"All numbers with their intervals: dplda tables {shlex.quote(counts.run)} --csv FILE")
+
+
+def show_count_tables(counts: Counts) -> None:
+    """Print the tables of `counts`."""
+    for one in counts.tables:
+        say("")
+        _show_table(one, counts.privacy.unit)
 
 
 def _show_table(one: CountTable, unit: str) -> None:

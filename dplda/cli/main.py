@@ -17,6 +17,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from dplda import __version__
 from dplda.base.errors import DpldaError, DpldaWarning
+from dplda.cli.ask_command import ask
 from dplda.cli.audit_command import audit
 from dplda.cli.budget_command import budget
 from dplda.cli.check_command import check
@@ -58,6 +59,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in
         export: "Export a model to gensim, pyLDAvis, CSV or JSON.",
     },
     "Ask": {
+        ask: "Answer the questions of a plan file in one run.",
         tabulate: "Show topic shares by group or period, with intervals.",
         count: "Count documents in categories, with intervals.",
         words: "Show the words that tell groups or periods apart.",

@@ -170,28 +170,48 @@ def category_options(command: _Command) -> _Command:
 
 def find_categories(options: Mapping[str, Any]) -> Categories | None:
     """Return what the `category_options` name; None if none of them is given."""
-    from dplda.base.chat_server import ChatServer
-    from dplda.text.categories import RULES, asked_categories, listed_categories
+    from dplda.text.categories import RULES
 
-    file, question, answers = options["categories"], options["question"], options["answers"]
-    endpoint, model = options["endpoint"], options["language_model"]
+    file = options["categories"]
+    rules = None if file is None else read_mapping(file, RULES, "category")
+    asked = {name: options[name] for name in ("question", "answers", "endpoint", "timeout", "remote")}
+    return chosen_categories(rules, options["language"], model=options["language_model"], **asked)
+
+
+def chosen_categories(
+    rules: Mapping[str, Any] | None,
+    language: str | None,
+    *,
+    question: str | None = None,
+    answers: str | Sequence[str] | None = None,
+    endpoint: str | None = None,
+    model: str | None = None,
+    timeout: float = 60.0,
+    remote: bool = False,
+) -> Categories | None:
+    """Return categories by `rules`, or the answers to a `question`; None without both.
+
+    Raises `UsageError` for options that contradict each other, and for a server on another machine, unless `remote`.
+    """
+    from dplda.base.chat_server import ChatServer
+    from dplda.text.categories import asked_categories, listed_categories
+
     if question is None:
-        if answers is not None or endpoint is not None or model is not None or options["remote"]:
+        if answers is not None or endpoint is not None or model is not None or remote:
             raise click.UsageError("--answers, --endpoint, --model and --remote are about --question: give it, too.")
-        if file is None:
-            return None
-        return listed_categories(read_mapping(file, RULES, "category"), language=options["language"] or "en")
-    if file is not None:
+        return None if rules is None else listed_categories(rules, language=language or "en")
+    if rules is not None:
         raise click.UsageError("give --categories or --question, not both: each is a run of its own.")
     if answers is None or endpoint is None or model is None:
         raise click.UsageError("--question needs --answers ANSWER,..., --endpoint URL and --model NAME.")
-    server = ChatServer(endpoint, model, options["timeout"])
-    if not server.is_local and not options["remote"]:
+    server = ChatServer(endpoint, model, timeout)
+    if not server.is_local and not remote:
         raise click.UsageError(
             f"{endpoint} is not on this machine, and would see the text of every document. If that is allowed, add "
             "--remote."
         )
-    return asked_categories(question, [answer.strip() for answer in answers.split(",")], server)
+    listed = answers.split(",") if isinstance(answers, str) else answers
+    return asked_categories(question, [str(answer).strip() for answer in listed], server)
 
 
 def simulate_options(command: _Command) -> _Command:

@@ -214,8 +214,8 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
     if sample is not None:
         columns = source.group_columns
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
-    columns = stored_columns(wanted)
-    groupings = dict.fromkeys(each for table in wanted for each in table if each.attribute.column in columns)
+    in_columns = stored_columns(wanted)
+    groupings = dict.fromkeys(each for table in wanted for each in table if each.attribute.column in in_columns)
     attributes = groupings if values else ()
     found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
     return [each for each in found if each.shares or each.absent]
@@ -233,10 +233,12 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
 
     RUN is such a run, or the run whose topics were tabulated.
     """
+    from dplda.cli.ask_command import show_findings
     from dplda.cli.count_command import show_counts
     from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
     from dplda.runs.group_words import is_words, load_words
+    from dplda.runs.questions import is_plan, load_findings
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
@@ -247,6 +249,13 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         return
     if is_words(record):
         show_words(load_words(record), out, as_json=as_json)
+        return
+    if is_plan(record):
+        findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
+        if as_json:
+            print_json(findings.to_json())
+        else:
+            show_findings(findings)
         return
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
@@ -280,32 +289,42 @@ def output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
-    from dplda.report import promise
-
-    known = model is not None and len(model.topics) == tables[0].n_topics
-    titles = model.titles() if model is not None and known else [""] * tables[0].n_topics
-    names = [f"{topic} {title}".strip() for topic, title in enumerate(titles)]
+    """Print `tables` and their guarantee, and write them to `out`."""
     if out is not None:
+        titles = _titles(tables, model)
         write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
     if as_json:
         print_json(tables.to_json())
         return
-    statement, size = tables.privacy, ""
-    if model is not None and model.facts.dataset == tables.dataset:
-        size = promise.size(model)[0]
+    statement = tables.privacy
     if statement.sound:
         say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    for one in tables:
-        say("")
-        _show_table(one, statement.unit, names, size)
+    show_topic_tables(tables, model)
     say("")
     if out is not None:
         say(f"Wrote {out}.")
     else:
         say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
+
+
+def _titles(tables: Tables, model: TopicModel | None) -> list[str]:
+    """Return the titles of the topics of `tables`, empty ones if their `model` is not known."""
+    known = model is not None and len(model.topics) == tables[0].n_topics
+    return model.titles() if model is not None and known else [""] * tables[0].n_topics
+
+
+def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
+    """Print `tables` of the topics of `model`, which is None if it is not known."""
+    from dplda.report import promise
+
+    names = [f"{topic} {title}".strip() for topic, title in enumerate(_titles(tables, model))]
+    size = promise.size(model)[0] if model is not None and model.facts.dataset == tables.dataset else ""
+    for one in tables:
+        say("")
+        _show_table(one, tables.privacy.unit, names, size)
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> None:

@@ -15,6 +15,8 @@ from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,
+    category_options,
+    find_categories,
     json_option,
     ledger_option,
     open_ledger,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     help="Compare these public words: a file with one on each line, or the most frequent words of a language, such as "
     "english:2000. Without it, the words are those that RUN released.",
 )
+@category_options
 @public_topics_option
 @grouping_options
 @reading_options
@@ -58,28 +61,32 @@ def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path 
     """Show the words that are more frequent in each group or period of CORPUS than in all others.
 
     The words are those that RUN released, or those of a public list (--vocabulary; then give CORPUS alone). Shares and
-    lifts have intervals that all hold together with 95 % probability. The answer is charged to the budget of CORPUS.
+    lifts have intervals that all hold together with 95 % probability. With --categories or --question, documents may
+    also be grouped by a category, such as --by "category(angry)". The answer is charged to the budget of CORPUS.
     """
     from dplda.runs.group_words import plan_words
     from dplda.runs.tabulation import stored_columns
 
     if not options["by"] and options["between"] is None:
         raise click.UsageError("name the groups whose words are compared, such as --by product or --by 'month(date)'.")
-    out, wanted = output(options), wanted_tables(options)
+    out, wanted, categories = output(options), wanted_tables(options), find_categories(options)
     settings = question_settings(options)  # refused before anything is read
-    reading = {**options, "group_fields": stored_columns(wanted)}
+    columns = list(dict.fromkeys([*stored_columns(wanted), *(() if categories is None else categories.columns)]))
+    reading = {**options, "group_fields": columns}
     if options["vocabulary"] is None:
         run, *corpus = named
         if not corpus:
             raise click.UsageError("give RUN and CORPUS, or CORPUS and --vocabulary.")
         model = open_model(run, ledger_path)
         source = read_like(corpus, reading, model.facts.reading)
+        source = source if categories is None else source.asking(categories)
         planned = plan_words(model, source, wanted, **settings, **_calendar(options))
     else:
         corpus, model = list(named), None
         if len(corpus) > 1 and not os.path.exists(corpus[0]):
             raise InputError(f"there is no file {corpus[0]}. With --vocabulary, give CORPUS alone.")
         source = read_like(corpus, reading, {})
+        source = source if categories is None else source.asking(categories)
         listed = public_words(options["vocabulary"], source) or ()
         del settings["public_topics"]
         planned = plan_words(listed, source, wanted, **settings, **_calendar(options))
@@ -116,14 +123,19 @@ def show_words(found: Words, out: Path | None, *, as_json: bool) -> None:
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    for one in found.tables:
-        say("")
-        _show_table(one)
+    show_word_tables(found)
     say("")
     if out is not None:
         say(f"Wrote {out}.")
     else:
         say(f"All shares with their intervals: dplda tables {shlex.quote(found.run)} --csv FILE")
+
+
+def show_word_tables(found: Words) -> None:
+    """Print the words of each group of `found`."""
+    for one in found.tables:
+        say("")
+        _show_table(one)
 
 
 def _show_table(one: WordTable) -> None:

@@ -145,6 +145,40 @@ def calendar_facts(zone: str, date_format: str) -> dict[str, Any]:
     }
 
 
+def prepare_tables(
+    corpus: Corpus, tables: Sequence[Sequence[Grouping]], width: int = 1
+) -> tuple[list[list[Grouping]], list[Share]]:
+    """Return `tables` as `corpus` has them, and the shares of the budget that their releases take.
+
+    Their rows have `width` numbers. Raises `InputError` for columns that `corpus` was read without, and for tables that
+    are too large.
+    """
+    for column in stored_columns(tables):
+        if column not in corpus.group_columns:
+            kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
+            raise InputError(
+                f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
+                f"import it with --group-field {column}."
+            )
+    for table in tables:
+        if len({each.attribute.name for each in table}) < len(table):
+            raise InputError("a table is grouped twice by the same attribute. Name it once.")
+        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), MOST_CELLS // width)
+    found = [[_in_corpus(each, corpus) for each in table] for table in tables]
+    hidden = _private(found)
+    if len(hidden) > _MOST_PRIVATE:
+        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
+    shares = [Share(Stage.TABLE, float(len(tables)), len(tables))]
+    if hidden:
+        shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * len(hidden), len(hidden), selects_words=True))
+    return found, shares
+
+
+def _private(tables: Sequence[Sequence[Grouping]]) -> tuple[Grouping, ...]:
+    """Return the attributes whose groups are found privately."""
+    return tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
+
+
 def plan_by_group(
     kind: str,
     make: Callable[..., _Tables],
@@ -166,25 +200,9 @@ def plan_by_group(
     ``make(tables=..., dataset=..., **about)`` the result. For other parameters see `plan_query`. Raises `InputError`
     for columns that `corpus` was read without, and for tables that are too large.
     """
-    tables = [[_in_corpus(each, corpus) for each in table] for table in tables]
-    for column in dict.fromkeys(stored_columns(tables)):
-        if column not in corpus.group_columns:
-            kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
-            raise InputError(
-                f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
-                f"import it with --group-field {column}."
-            )
+    tables, shares = prepare_tables(corpus, tables, width)
+    hidden = _private(tables)
     most_rows = MOST_CELLS // width
-    for table in tables:
-        if len({each.attribute.name for each in table}) < len(table):
-            raise InputError("a table is grouped twice by the same attribute. Name it once.")
-        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), most_rows)
-    hidden = tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
-    if len(hidden) > _MOST_PRIVATE:
-        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
-    shares = [Share(Stage.TABLE, float(len(tables)), len(tables))]
-    if hidden:
-        shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * len(hidden), len(hidden), selects_words=True))
 
     def answer(gate: QueryGate, about: dict[str, Any]) -> _Tables:
         """Find the private groups, and release the tables."""
