@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Unpack
-
-import numpy as np
 
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
@@ -16,8 +13,7 @@ from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
 from dplda.private.attributes import TableRows
-from dplda.private.statistics.expected_counts import COUNT_SHARE
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, answer_indicators, answer_weights
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus
 from dplda.runs.indicator_tables import Counts, CountTable
@@ -116,13 +112,11 @@ def plan_counts(
     at_most = min(n_given, MOST_ANSWERS) if at_most is None else at_most
     if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
         raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
-    answer_weight = 1 / math.sqrt(at_most * (1 + COUNT_SHARE**2))  # so that at_most answers and the size have norm 1
-    size_weight = math.sqrt(at_most) * COUNT_SHARE * answer_weight
-    weights = np.concatenate([[0.0], np.full(len(names), answer_weight)])
+    answer_weight, size_weight = answer_weights(at_most)
 
     def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> CountTable:
         gate.use_answers(names, rows)
-        found = gate.release(Stage.TABLE, word_indicators(weights, size_weight, len(rows)), INDICATOR_CLIP)
+        found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
         return CountTable(
             by=tuple(axis.attribute.name for axis in rows.axes),
             groups=tuple(axis.names for axis in rows.axes),

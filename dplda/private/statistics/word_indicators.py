@@ -12,6 +12,7 @@ import numpy as np
 
 from dplda.base.compiled import compiled
 from dplda.private.statistics.clipping import FAST, MASS_SHARE, clear, round_up
+from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.statistic import (
     NONNEGATIVE,
     ROW_PER_TABLE_ROW,
@@ -65,3 +66,18 @@ def word_indicators(weights: np.ndarray, size_weight: float, n_rows: int) -> Con
         float(size_weight),
         table_rows=n_rows,
     )
+
+
+def answer_weights(at_most: int) -> tuple[float, float]:
+    """Return the weights of an answer and of the size, so that `at_most` answers and the size have norm 1 (T16)."""
+    answer_weight = 1 / math.sqrt(at_most * (1 + COUNT_SHARE**2))
+    return answer_weight, math.sqrt(at_most) * COUNT_SHARE * answer_weight
+
+
+def answer_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution:
+    """(xiii) of `Answers`: the `answer_weights` of a document's answers, and of the document, in its row.
+
+    The sum is (n_rows, n_answers + 2); its first column, of the word that all documents hold, is 0.
+    """
+    answer_weight, size_weight = answer_weights(at_most)
+    return word_indicators(np.append(0.0, np.full(n_answers, answer_weight)), size_weight, n_rows)
