@@ -40,7 +40,6 @@ _RULES = {
 _N_PLANTED = 20
 _MAIN = 0.2  # a planted document's answers are the topics of at least this share
 _COMMON, _SHOWN = 2000, 10
-_TINY = 1e-6
 
 
 def measure(news: Path, imdb: Path, epsilons: Sequence[float], repeats: int) -> None:
@@ -156,9 +155,7 @@ def _exact_keyness(held: sparse.csr_array, of: np.ndarray, n_groups: int) -> tup
     n = np.bincount(of, minlength=n_groups)[:, None].astype(float)
     outside, rest = inside.sum(axis=0) - inside, n.sum() - n
     mean = (inside + outside) / (n + rest)
-    ratio = 2 * sum(
-        part * np.log((part + _TINY) / (size * mean + _TINY)) for part, size in ((inside, n), (outside, rest))
-    )
+    ratio = 2 * (rel_entr(inside, n * mean) + rel_entr(outside, rest * mean))
     more = inside / n > outside / rest
     return np.where(more, ratio, -ratio), more
 

@@ -180,7 +180,7 @@ def test_words_by_group_are_shown_kept_and_written(dplda, tickets, home):
         "--by",
         "team",
         "--groups",
-        "team=heat,cash",
+        "g.yaml",
         "--epsilon",
         "4",
     )
