@@ -85,7 +85,7 @@ def _group_games(settings: PrivacySettings) -> Iterator[Game]:
         "counts of answers",
         Stage.TABLE,
         settings,
-        replace(neighbours, groups={**groups, ANSWERS: ("1", " ".join(_ANSWERS), "2")}),
+        replace(neighbours, groups={**groups, ANSWERS: ("1", " ".join(_ANSWERS), " ".join(_ANSWERS))}),
         methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
     )
     yield replace(game, answers=_ANSWERS, rows=rows)

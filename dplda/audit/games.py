@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from types import MappingProxyType
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -194,7 +193,7 @@ class Neighbours:
     """The further document of one corpus, (n_words,)."""
     less: np.ndarray | None = None
     """The further document of the other corpus; None if it holds `base` alone."""
-    groups: Mapping[str, tuple[str, str, str]] = MappingProxyType({})
+    groups: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     """The values of all documents of `base`, of `more` and of `less` in further columns."""
 
     @property

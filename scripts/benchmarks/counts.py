@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from scipy.special import rel_entr
 
 import dplda
 from benchmarks.corpora import write_store

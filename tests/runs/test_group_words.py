@@ -86,14 +86,19 @@ def test_two_groups_are_compared_with_each_other_alone(ledger):
     assert rest is None
 
 
-def test_words_of_a_model_are_those_it_released_and_its_run_is_named(ledger):
-    fitted = dplda.fit(corpus(), n_topics=3, epsilon=50, vocabulary=WORDS, ledger=False, simulate_seed=1)
-    model = replace(fitted, privacy=replace(fitted.privacy, sound=True, reason="", epsilon=1.0))
-    found = dplda.distinctive_words(model, corpus(), "product", 2.0, groups=LISTED, ledger=ledger)
-    assert found[0].titles == tuple(model.vocabulary)
-    assert found.of == model.facts.run
+def test_words_of_a_model_are_those_it_released_and_its_run_is_named(model, ledger):
+    made = replace(
+        model,
+        topics=np.full((len(model.topics), 4), 0.25),
+        vocabulary=WORDS[:4],
+        privacy=replace(model.privacy, sound=True, reason="", epsilon=1.0),
+    )
+    found = dplda.distinctive_words(made, corpus(), "product", 2.0, groups=LISTED, ledger=ledger)
+    assert found[0].titles == tuple(WORDS[:4])
+    assert found.of == (made.facts.run or "")
+    not_private = replace(made, privacy=replace(made.privacy, sound=False, reason="for a test"))
     with pytest.raises(InputError, match="not private"):
-        dplda.distinctive_words(fitted, corpus(), "product", 2.0, groups=LISTED, ledger=ledger)
+        dplda.distinctive_words(not_private, corpus(), "product", 2.0, groups=LISTED, ledger=ledger)
 
 
 def test_a_short_list_means_documents_with_three_tokens_of_it():
