@@ -67,6 +67,7 @@ class Attacker:
     ) -> None:
         self.evidence = 0.0
         self._gate, self._less, self._more = gate, less, more
+        self._gates: tuple[Any, ...] = gate, less, more  # also for the queries of `QueryGate`
         self._multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
         self._votes = NONNEGATIVE if adjacency == "replace" else 1.0
         self._sums: dict[tuple[str, ...], tuple[Contribution, float, Release, Release]] = {}
@@ -78,12 +79,12 @@ class Attacker:
 
     def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """See `OutputGate`."""
-        for gate in (self._gate, self._less, self._more):
+        for gate in self._gates:
             gate.use_words(words, rows)
 
     def use_answers(self, answers: Sequence[str], rows: TableRows) -> None:
         """See `OutputGate`."""
-        for gate in (self._gate, self._less, self._more):
+        for gate in self._gates:
             gate.use_answers(answers, rows)
 
     def word_frequencies(self) -> WordFrequencies:

@@ -36,8 +36,8 @@ def units_of(members) -> Units:
     return replace(units, rows=np.array([row for unit in members for _, row in unit], np.int32))
 
 
-def total(units: Units, weighting, n_rows: int = ROWS) -> tuple[np.ndarray, int]:
-    sums = UnitSums(word_indicators(*weighting, n_rows))
+def total(units: Units, weighting: tuple[np.ndarray, float]) -> tuple[np.ndarray, int]:
+    sums = UnitSums(word_indicators(*weighting, ROWS))
     return sums.total(units, np.arange(units.n_units), INDICATOR_CLIP)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
+from typing import Any
 from unicodedata import normalize
 
 import pytest
 from chat_stand_in import chat, stand_in
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dplda.base.chat_server import ChatServer
@@ -29,7 +31,9 @@ from dplda.text.records import Defect, TextRecord, group_value
 from dplda.text.word_files import read_mapping
 
 TEXTS = st.text("aAbBéE ß.-'1\n", max_size=30)
-PHRASES = st.lists(st.text("aAbBéE ß-1", min_size=1, max_size=5), min_size=1, max_size=3)
+PHRASES = st.lists(
+    st.text("aAbé ß-1", min_size=1, max_size=5).filter(lambda each: each.strip(" -")), min_size=1, max_size=2
+)
 
 
 def named(categories: Categories, text: str, **values: str | None) -> set[str]:
@@ -41,12 +45,10 @@ def words(text: str) -> list[str]:
 
 
 @given(TEXTS, PHRASES, PHRASES)
+@example("aab b-aa", ["ab", "aa"], ["b b", "b"])
+@example("aab", ["aa"], ["ab"])
 def test_phrases_are_runs_of_whole_words(text, first, second):
     listed = {"first": first, "second": second}
-    if not all(words(phrase) for phrase in (*first, *second)):
-        with pytest.raises(InputError, match="without letters"):
-            listed_categories(listed)
-        return
     of_text = words(text)
     expected = {
         name
@@ -149,7 +151,7 @@ def raising(text):
     raise ZeroDivisionError
 
 
-RUBBISH = {
+RUBBISH: dict[str, Callable[[str], Any]] = {
     "raises": raising,
     "another answer": lambda text: "maybe",
     "a number": lambda text: 1,
