@@ -105,29 +105,52 @@ def _released(axes: tuple[Axis, ...], titles: tuple[str, ...], sums: np.ndarray,
 def key_words(news: Path, epsilons: Sequence[float], seeds: int = 5) -> None:
     """Print how many of the ten most distinctive words of each newsgroup are the exact ones, and how many are certain.
 
-    Words are the 2,000 most frequent ones of English. Last, how many certain words are not more frequent there.
+    Words are the 2,000 most frequent ones of English, and those in most posts, as a fit releases. Last, how many
+    certain words are not more frequent there.
     """
     posts = [post | {"text": re.sub(r"\t", "\n", post["text"])} for post in posts_by_week(news)]
     corpus = dplda.Corpus.from_texts(posts, group_fields=["group"])
-    words, groups = frequent_words("en", _COMMON), sorted({post["group"] for post in posts})
+    groups = sorted({post["group"] for post in posts})
+    table = Table("words", "epsilon", "posts in a group", "of 10 exact words", "certain words in a group", "wrong")
+    for name, words in (("English", frequent_words("en", _COMMON)), ("posts", _frequent_in(corpus))):
+        _key_rows(table, name, corpus, words, groups, epsilons, seeds)
+
+
+def _frequent_in(corpus: dplda.Corpus) -> list[str]:
+    """The words in most documents."""
+    store = corpus.open()
+    number = np.zeros(len(store.dictionary) + 1, np.int64)
+    for block in store.blocks():
+        number += np.bincount(block.words, minlength=len(number))
+    return [store.dictionary[place] for place in np.argsort(-number[:-1], kind="stable")[:_COMMON]]
+
+
+def _key_rows(
+    table: Table,
+    name: str,
+    corpus: dplda.Corpus,
+    words: Sequence[str],
+    groups: Sequence[str],
+    epsilons: Sequence[float],
+    seeds: int,
+) -> None:
     held, of = _documents(corpus, words, groups)
     exact, more = _exact_keyness(held, of, len(groups))
     best = [{words[place] for place in np.argsort(-row)[:_SHOWN]} for row in exact]
-    table = Table("epsilon", "groups", "posts in a group", "of 10 exact words", "certain words in a group", "wrong")
     for epsilon in epsilons:
         found, certain, wrong = [], [], 0
         for seed in range(seeds):
-            (one,) = dplda.distinctive_words(
+            asked = dplda.distinctive_words(
                 words, corpus, "group", epsilon, groups={"group": groups}, ledger=False, simulate_seed=seed
             )
-            for row, contrasts in enumerate(one.distinctive(_SHOWN)[: len(groups)]):
+            for row, contrasts in enumerate(asked.tables[0].distinctive(_SHOWN)[: len(groups)]):
                 found.append(len({each.word for each in contrasts or ()} & best[row]))
                 sure = [each.word for each in contrasts or () if each.certain]
                 certain.append(len(sure))
                 wrong += sum(not more[row, words.index(word)] for word in sure)
         sizes = np.bincount(of, minlength=len(groups))
         table.row(
-            *(f"{epsilon:g}", len(groups), f"{sizes.min()} to {sizes.max()}"),
+            *(name, f"{epsilon:g}", f"{sizes.min()} to {sizes.max()}"),
             *(f"{np.mean(found):.1f} ({min(found)} to {max(found)})", f"{np.mean(certain):.1f}", wrong),
         )
 

@@ -31,9 +31,8 @@ from dplda.text.records import Defect, TextRecord, group_value
 from dplda.text.word_files import read_mapping
 
 TEXTS = st.text("aAbBéE ß.-'1\n", max_size=30)
-PHRASES = st.lists(
-    st.text("aAbé ß-1", min_size=1, max_size=5).filter(lambda each: each.strip(" -")), min_size=1, max_size=2
-)
+PHRASE = st.text("aAbé ß-1", min_size=1, max_size=5).filter(lambda each: each.strip(" -"))
+PHRASES = st.lists(PHRASE, min_size=1, max_size=2)
 
 
 def named(categories: Categories, text: str, **values: str | None) -> set[str]:
