@@ -224,9 +224,9 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 @option("--repeats", 300, "Simulated tables of each.")
 @option("--documents", 1_000_000, "Documents of the largest table; 0 measures no time.")
 def counts(news: Path, imdb: Path, epsilons: list[float], repeats: int, documents: int) -> None:
-    """How often the intervals of counts hold, which words tell newsgroups apart, and what counts cost.
+    """How often intervals of counts hold, and what counts cost.
 
-    Noise is simulated. Takes about ten minutes.
+    Also which words tell newsgroups apart. Noise is simulated. Takes about ten minutes.
     """
     from benchmarks.counts import key_words, measure, speed
 
