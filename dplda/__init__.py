@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.model.prior_topics import PriorTopics
     from dplda.runs.corpus import Corpus, read_corpus
+    from dplda.runs.counting import count
     from dplda.runs.estimator import PrivateLDA
     from dplda.runs.evaluation import evaluate
     from dplda.runs.fitting import fit
+    from dplda.runs.group_words import distinctive_words
     from dplda.runs.priors import public_prior
     from dplda.runs.series import load, released_prior
     from dplda.runs.tabulation import tabulate
@@ -29,6 +31,8 @@ __all__ = [
     "PrivacyStatement",
     "PrivateLDA",
     "TopicModel",
+    "count",
+    "distinctive_words",
     "errors",
     "evaluate",
     "fit",
@@ -50,6 +54,8 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "budget.events",
         "PrivateLDA": "runs.estimator",
         "TopicModel": "model",
+        "count": "runs.counting",
+        "distinctive_words": "runs.group_words",
         "errors": "base.errors",
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",

@@ -23,8 +23,10 @@ from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettin
 from dplda.learning.synthetic import synthetic
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
+from dplda.private.attributes import ANSWERS, Attribute, Axis, TableRows
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import CLIP_GRID, MOST_WORDS
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, answer_indicators, word_indicators
 from dplda.runs.fitting import plan_topics
 from dplda.runs.words import find_words
 
@@ -34,6 +36,7 @@ _TOKENS = 3  # number of tokens of a one-word document, all of whose moments lie
 _CLIP = 1e-3  # clipping norm of sums, far below the canary's norm
 # Copies of each document of the base: so many that votes exceed every threshold and no vote total or mass is truncated.
 _COPIES = 300
+_ANSWERS = ("1", "2", "3")  # their numbers are their names
 _W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # a row per word; words 1 and 2 cancel
 
 FEW_DOCUMENTS = "default, few documents"  # the default placement where it learns from pairs of words
@@ -65,7 +68,36 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
     for name, (statistic, canary, other) in _statistics().items():
         release = methodcaller("release", _SUM, statistic, _CLIP)
         yield _alone(name, _SUM, settings, _neighbours(settings, canary, other), release)
+    yield from _group_games(settings)
     yield _prior_game(settings)
+
+
+def _group_games(settings: PrivacySettings) -> Iterator[Game]:
+    """Yield games of the queries of `dplda count` and `dplda words`. A replaced canary is in another group.
+
+    In the first, the canary has as many answers as count in full; its contribution is then as large as any.
+    """
+    rows = TableRows((Axis(Attribute("group"), ("canary", "other")),))
+    groups = {"group": ("base", "canary", "other")}
+    neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
+    contribution = answer_indicators(len(_ANSWERS), len(_ANSWERS), len(rows))
+    game = _alone(
+        "counts of answers",
+        Stage.TABLE,
+        settings,
+        replace(neighbours, groups={**groups, ANSWERS: ("1", " ".join(_ANSWERS), " ".join(_ANSWERS))}),
+        methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
+    )
+    yield replace(game, answers=_ANSWERS, rows=rows)
+    contribution = word_indicators(np.ones(len(_WORDS)), 1.0, len(rows))
+    game = _alone(
+        "words by group",
+        Stage.TABLE,
+        settings,
+        replace(neighbours, groups=groups),
+        methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
+    )
+    yield replace(game, rows=rows)
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:

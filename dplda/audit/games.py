@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from dplda.base.progress import Progress
 from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import Event, Stage
 from dplda.private import OutputGate, PtrResult, Release, WordFrequencies
+from dplda.private.attributes import TableRows
 from dplda.private.curator import Curator
 from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.private.passes.local_passes import LocalPasses
@@ -66,6 +67,7 @@ class Attacker:
     ) -> None:
         self.evidence = 0.0
         self._gate, self._less, self._more = gate, less, more
+        self._gates: tuple[Any, ...] = gate, less, more  # also for the queries of `QueryGate`
         self._multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
         self._votes = NONNEGATIVE if adjacency == "replace" else 1.0
         self._sums: dict[tuple[str, ...], tuple[Contribution, float, Release, Release]] = {}
@@ -75,10 +77,15 @@ class Attacker:
         """See `OutputGate`."""
         return self._weigh_words(self._gate.choose_words(listed), *self._once("choose_words", listed))
 
-    def use_words(self, words: Sequence[str]) -> None:
+    def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """See `OutputGate`."""
-        for gate in (self._gate, self._less, self._more):
-            gate.use_words(words)
+        for gate in self._gates:
+            gate.use_words(words, rows)
+
+    def use_answers(self, answers: Sequence[str], rows: TableRows) -> None:
+        """See `OutputGate`."""
+        for gate in self._gates:
+            gate.use_answers(answers, rows)
 
     def word_frequencies(self) -> WordFrequencies:
         """See `OutputGate`."""
@@ -187,6 +194,8 @@ class Neighbours:
     """The further document of one corpus, (n_words,)."""
     less: np.ndarray | None = None
     """The further document of the other corpus; None if it holds `base` alone."""
+    groups: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    """The values of all documents of `base`, of `more` and of `less` in further columns."""
 
     @property
     def adjacency(self) -> str:
@@ -195,12 +204,15 @@ class Neighbours:
 
     def corpora(self) -> tuple[Corpus, Corpus]:
         """Make the corpus with `less`, and the one with `more`."""
-        less = self.base if self.less is None else np.vstack([self.base, self.less])
-        more = np.vstack([self.base, self.more])
-        return (
-            Corpus.from_counts(less, self.words, public_vocabulary=True),
-            Corpus.from_counts(more, self.words, public_vocabulary=True),
-        )
+        return self._corpus(self.less, 2), self._corpus(self.more, 1)
+
+    def _corpus(self, further: np.ndarray | None, place: int) -> Corpus:
+        counts = self.base if further is None else np.vstack([self.base, further])
+        values = {
+            name: [of[0]] * len(self.base) + [of[place]] * (len(counts) - len(self.base))
+            for name, of in self.groups.items()
+        }
+        return Corpus.from_counts(counts, self.words, public_vocabulary=True, groups=values)
 
 
 @contextmanager
@@ -232,6 +244,10 @@ class Game:
     """Makes one run: takes the gate, or an object that forwards to it, and returns what the run released."""
     public: bool = True
     """Whether the words are public; the game then begins after `use_words`."""
+    rows: TableRows | None = None
+    """The rows of a table that documents fall into."""
+    answers: tuple[str, ...] = ()
+    """The possible answers of documents, if these take the place of words."""
 
     @property
     def claim(self) -> Claim:
@@ -249,14 +265,20 @@ class Game:
                 sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
                 gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
                 attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
-                if self.public:
-                    attacker.use_words(self.neighbours.words)
+                self.begin(attacker)
                 for run in range(runs):
                     attacker.evidence = 0.0
                     self.play(attacker)
                     evidence[index, run] = attacker.evidence
                     progress.advance()
         return evidence[0], evidence[1]
+
+    def begin(self, gate: Any) -> None:
+        """Tell `gate` what is public before the first query."""
+        if self.answers and self.rows is not None:
+            gate.use_answers(self.answers, self.rows)
+        elif self.public:
+            gate.use_words(self.neighbours.words, self.rows)
 
     def curator(
         self,

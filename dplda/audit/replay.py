@@ -334,8 +334,7 @@ def _play(game: Game, index: int, recorder: _Recorder) -> Any:
     curator.recorder = recorder
     gate = _RecordedGate(curator)
     try:
-        if game.public:
-            gate.use_words(game.neighbours.words)
+        game.begin(gate)
         return game.play(gate)
     except _Diverged:
         raise

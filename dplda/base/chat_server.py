@@ -6,6 +6,7 @@ import json
 import urllib.request
 from dataclasses import dataclass
 from http.client import HTTPException
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,6 +36,15 @@ class ChatServer:
             raise InputError(
                 f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."
             )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine, so that what it is asked stays there."""
+        host = urlsplit(self.endpoint).hostname or ""
+        try:
+            return host == "localhost" or ip_address(host).is_loopback
+        except ValueError:  # a name
+            return False
 
     def ask(self, task: str, question: str, *, temperature: float = 0.0) -> str:
         """Return the model's answer to `question`, under the instructions in `task`; empty if the server sends none.

@@ -19,7 +19,7 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 READ_WITH = (  # from bytes to words: files, tokens, dictionaries
     *("pyarrow", "spacy", "spacy-lookups-data", "wordfreq", "python-calamine"),
-    *("pypdf", "defusedxml", "striprtf"),
+    *("pypdf", "defusedxml", "striprtf", "google-re2"),
     *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
 )
 _LIBRARIES = (

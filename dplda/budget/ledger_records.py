@@ -628,3 +628,21 @@ def _batches(number: int) -> str:
 def _finite(value: float) -> float | None:
     """Return `value`, or None if it is infinite, which JSON cannot express."""
     return value if math.isfinite(value) else None
+
+
+def released_in_words(parameters: Mapping[str, Any]) -> str:
+    """Say what a run with these `parameters` releases, such as ``tables by product of run tickets-abc``."""
+    by = " and by ".join(filter(None, parameters.get("by") or ()))
+    of = f" of run {parameters['of']}" if parameters.get("of") else ""
+    match parameters.get("kind"):
+        case "table":
+            return (f"tables by {by}" if by else "shares of topics") + of
+        case "count":
+            return f"counts by {by}" if by else "counts of documents"
+        case "words":
+            return f"words by {by}{of}"
+        case "evaluation":
+            return f"evaluation of topics{of}"
+        case "plan":
+            return f"answers to {len(parameters['questions'])} questions"
+    return "topics"

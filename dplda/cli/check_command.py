@@ -556,12 +556,15 @@ def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
         yield find_ledger(path) or open_ledger(Path(empty, "ledger.db"))
 
 
-def show_dry_run(report: Report, run: Run[Any], model: TopicModel, ledger_path: Path | None, *, as_json: bool) -> None:
-    """Print `report` with the price of the planned `run` about `model`. Raises `BudgetRefused`."""
+def show_dry_run(
+    report: Report, run: Run[Any], model: TopicModel | None, ledger_path: Path | None, *, as_json: bool
+) -> None:
+    """Print `report` with the price of the planned `run`, about a `model` if there is one. Raises `BudgetRefused`."""
     if not report.problems:
         with consulted_ledger(ledger_path) as ledger:
             add_price(report, run, ledger)
-            report.remarks += new_name_of(run, model, ledger)
+            if model is not None:
+                report.remarks += new_name_of(run, model, ledger)
     show(report, as_json=as_json)
 
 

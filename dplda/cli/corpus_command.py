@@ -11,6 +11,8 @@ import click
 from dplda.base.errors import LedgerError
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
+    category_options,
+    find_categories,
     group_field_option,
     json_option,
     ledger_option,
@@ -31,6 +33,7 @@ def corpus() -> None:
 @click.argument("destination", metavar="STORE", type=click.Path(path_type=Path))
 @reading_options
 @group_field_option
+@category_options
 @click.option("--restart", is_flag=True, help="Discard the partial store of an interrupted import, and start over.")
 @json_option
 @quiet_option
@@ -51,7 +54,10 @@ def import_(
     store in the folder .STORE.partial next to STORE. STORE also holds the keyed hash by which the ledger recognises
     the documents, so that `dplda fit` with this ledger needs one pass less over them.
     """
+    categories = find_categories(options)
     opened = read(source, options)
+    if categories is not None:
+        opened = opened.asking(categories)
     key = _ledger_key(ledger_path)
     with following(quiet=as_json or quiet) as progress:
         opened.write(destination, progress, restart=restart, notice=_note, key=key)

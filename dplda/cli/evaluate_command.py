@@ -18,6 +18,7 @@ from dplda.cli.options import (
     ledger_option,
     open_ledger,
     open_model,
+    public_topics_option,
     question_options,
     question_settings,
     quiet_option,
@@ -43,6 +44,7 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
     is_flag=True,
     help="Declare CORPUS public: it is not protected, and the answer is exact and free.",
 )
+@public_topics_option
 @question_options
 @reading_options
 @json_option

@@ -17,12 +17,14 @@ from click.exceptions import NoArgsIsHelpError
 
 from dplda import __version__
 from dplda.base.errors import DpldaError, DpldaWarning
+from dplda.cli.ask_command import ask
 from dplda.cli.audit_command import audit
 from dplda.cli.budget_command import budget
 from dplda.cli.check_command import check
 from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
+from dplda.cli.count_command import count
 from dplda.cli.evaluate_command import evaluate
 from dplda.cli.examples_command import examples
 from dplda.cli.fit_command import fit
@@ -34,6 +36,7 @@ from dplda.cli.run_commands import runs, software, transform
 from dplda.cli.search_command import search
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
+from dplda.cli.words_command import words
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
@@ -56,8 +59,11 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {  # in groups, in the order in
         export: "Export a model to gensim, pyLDAvis, CSV or JSON.",
     },
     "Ask": {
+        ask: "Answer the questions of a plan file in one run.",
         tabulate: "Show topic shares by group or period, with intervals.",
-        tables: "Show earlier tables of `dplda tabulate`, or save them.",
+        count: "Count documents in categories, with intervals.",
+        words: "Show the words that tell groups or periods apart.",
+        tables: "Show earlier tables and counts again, or save them.",
         contrast: "Compare the topics of two collections.",
         evaluate: "Measure the coherence and perplexity of topics.",
     },

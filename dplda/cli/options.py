@@ -19,13 +19,14 @@ from dplda.runs.fit_options import EXPERT, OPTIONS, OUTPUT, PLACE, PRIVACY, TOPI
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
 from dplda.text.records import NoTextColumn, ReadOptions
-from dplda.text.word_files import read_word_list
+from dplda.text.word_files import read_mapping, read_word_list
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
     from dplda.budget import Ledger
     from dplda.model.prior_topics import PriorTopics
     from dplda.runs.corpus import Corpus
+    from dplda.text.categories import Categories
     from dplda.text.sampling import Sample
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -56,9 +57,11 @@ def edge_parts(value: str) -> dict[str, float]:
 # The groups of options in --help, in order. Reading options are in the first, options of a fit say their group
 # themselves, and any other option that is not listed is under `_OTHER`.
 _DATA, _OTHER = "Data", "Other options"
-_GROUPS = (_DATA, "Groups", TOPICS, PRIVACY, PLACE, OUTPUT, _OTHER, EXPERT)
+_GROUPS = (_DATA, "Categories", "Groups", TOPICS, PRIVACY, PLACE, OUTPUT, _OTHER, EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
+    **dict.fromkeys(("categories", "question", "answers", "endpoint", "language_model"), "Categories"),
+    **dict.fromkeys(("timeout", "remote", "at_most"), "Categories"),
     **dict.fromkeys(("by", "groups", "between", "first", "last", "zone", "date_format", "sampling"), "Groups"),
     **dict.fromkeys(("public_topics", "public_prior"), TOPICS),
     **dict.fromkeys(("epsilons", "unit", "ledger_path", "yes"), PRIVACY),
@@ -147,9 +150,68 @@ def server_options(*, required: bool, seconds: float) -> Callable[[_Command], _C
         help = "The language model to ask at --endpoint."
         command = click.option("--model", "language_model", metavar="NAME", required=required, help=help)(command)
         help = "Ask this OpenAI-compatible server, such as http://localhost:11434/v1."
-        return click.option("--endpoint", metavar="URL", required=required, help=help)(command)
+        return click.option("--endpoint", "--server", metavar="URL", required=required, help=help)(command)
 
     return add
+
+
+def category_options(command: _Command) -> _Command:
+    """Add the options of the categories that documents are asked about."""
+    help = "With --question: allow an --endpoint on another machine, which then sees the text of every document."
+    command = click.option("--remote", is_flag=True, help=help)(command)
+    command = server_options(required=False, seconds=60.0)(command)
+    help = "The possible answers to --question, such as yes,no."
+    command = click.option("--answers", metavar="ANSWER,...", help=help)(command)
+    help = "Ask the language model --model at --endpoint this closed question about each document."
+    command = click.option("--question", metavar="TEXT", help=help)(command)
+    help = "Public categories: a YAML or JSON file that maps names to words, expressions or values of columns."
+    return click.option("--categories", type=click.Path(path_type=Path), metavar="FILE", help=help)(command)
+
+
+def find_categories(options: Mapping[str, Any]) -> Categories | None:
+    """Return what the `category_options` name; None if none of them is given."""
+    from dplda.text.categories import RULES
+
+    file = options["categories"]
+    rules = None if file is None else read_mapping(file, RULES, "category")
+    asked = {name: options[name] for name in ("question", "answers", "endpoint", "timeout", "remote")}
+    return chosen_categories(rules, options["language"], model=options["language_model"], **asked)
+
+
+def chosen_categories(
+    rules: Mapping[str, Any] | None,
+    language: str | None,
+    *,
+    question: str | None = None,
+    answers: str | Sequence[str] | None = None,
+    endpoint: str | None = None,
+    model: str | None = None,
+    timeout: float = 60.0,
+    remote: bool = False,
+) -> Categories | None:
+    """Return categories by `rules`, or the answers to a `question`; None without both.
+
+    Raises `UsageError` for options that contradict each other, and for a server on another machine, unless `remote`.
+    """
+    from dplda.base.chat_server import ChatServer
+    from dplda.text.categories import asked_categories, listed_categories
+
+    if question is None:
+        if answers is not None or endpoint is not None or model is not None or remote:
+            raise click.UsageError("--answers, --endpoint, --model and --remote are about --question: give it, too.")
+        return None if rules is None else listed_categories(rules, language=language or "en")
+    if rules is not None:
+        raise click.UsageError("give --categories or --question, not both: each is a run of its own.")
+    if answers is None or endpoint is None or model is None:
+        raise click.UsageError("--question needs --answers ANSWER,..., --endpoint URL and --model NAME.")
+    server = ChatServer(endpoint, model, timeout)
+    if not server.is_local and not remote:
+        raise click.UsageError(
+            f"{endpoint} is not on this machine, and would see the text of every document. If that is allowed, add "
+            "--remote."
+        )
+    listed = answers.split(",") if isinstance(answers, str) else answers
+    return asked_categories(question, [str(answer).strip() for answer in listed], server)
 
 
 def simulate_options(command: _Command) -> _Command:
@@ -166,17 +228,19 @@ def simulate_seed(options: dict[str, Any]) -> int | None:
     return (options["seed"] or 0) if options["simulate"] else None
 
 
+public_topics_option = click.option(
+    "--public-topics",
+    is_flag=True,
+    help="Declare that the topics of RUN were learned from public text; required if RUN is not private.",
+)
+
+
 def question_options(command: _Command) -> _Command:
-    """Add the options of a charged question about CORPUS under the topics of RUN."""
+    """Add the options of a charged question about CORPUS."""
     for add in (
         dry_run_option,
         simulate_options,
         fit_options("dataset", "engine", "scheduler"),
-        click.option(
-            "--public-topics",
-            is_flag=True,
-            help="Declare that the topics of RUN were learned from public text; required if RUN is not private.",
-        ),
         fit_option("delta"),
         fit_option("epsilon", help="Privacy budget of the answer (nats)."),
     ):
@@ -195,8 +259,9 @@ def refuse_question_options(reason: str) -> None:
 
 
 def question_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
-    return {**{name: options[name] for name in _QUESTION_OPTIONS}, "simulate_seed": simulate_seed(options)}
+    """Return the `question_options` as parameters of `dplda.tabulate`, `dplda.evaluate` and `dplda.count`."""
+    given = {name: options[name] for name in _QUESTION_OPTIONS if name in options}
+    return {**given, "simulate_seed": simulate_seed(options)}
 
 
 group_field_option = click.option(

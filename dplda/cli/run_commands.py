@@ -94,13 +94,12 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
+    from dplda.budget.ledger_records import released_in_words
+
     requested, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.status_in_words
-    if "by" in record.parameters:
-        by = " and by ".join(filter(None, record.parameters["by"]))
-        status += f", tables by {by}" if by else ", shares of all documents"
-    elif record.parameters.get("kind"):
-        status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
+    if record.parameters.get("kind"):
+        status += f", {released_in_words(record.parameters)}"
     return record.id, record.dataset, requested, spent, delta, "yes" if record.sound else "NO", status
 
 

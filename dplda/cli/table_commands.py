@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, new_name_of, show_dry_run
+from dplda.cli.check_command import Report, look, new_name_of, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -21,6 +21,7 @@ from dplda.cli.options import (
     ledger_option,
     open_ledger,
     open_model,
+    public_topics_option,
     question_options,
     question_settings,
     quiet_option,
@@ -65,48 +66,63 @@ def _only_one(context: click.Context, parameter: click.Parameter, pairs: tuple[t
     return pairs[0] if pairs else None
 
 
+def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say by what tables are grouped, and where they are written."""
+    for add in (
+        _csv_option,
+        _out_option,
+        question_options,
+        _sampling_option,
+        click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups."),
+        click.option(
+            "--date-format",
+            default="",
+            metavar="FORMAT",
+            help="How dates are written: %d.%m.%Y reads 31.12.2024, %m/%d/%Y reads 12/31/2024 [ISO 8601: 2024-12-31].",
+        ),
+        click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset."),
+        click.option("--to", "last", metavar="DAY", help="The last day of the periods."),
+        click.option(
+            "--from",
+            "first",
+            metavar="DAY",
+            help="The first day of the periods; with --to, it makes their list public.",
+        ),
+        click.option(
+            "--groups",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Public lists of groups: a YAML or JSON file that maps columns to their values. The groups of other "
+            "columns are found privately.",
+        ),
+        click.option(
+            "--between",
+            nargs=2,
+            multiple=True,
+            callback=_only_one,
+            metavar="COLUMN=GROUP COLUMN=GROUP",
+            help="Compare two groups, which are values or ranges of dates: product=phone product=tablet, or "
+            "created=2024-01..2024-03 created=2024-07..2024-09. It makes a table of these groups, beside those of "
+            "--by.",
+        ),
+        click.option(
+            "--by",
+            multiple=True,
+            metavar="COLUMN[,COLUMN]|month(COLUMN)",
+            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth "
+            "values; may be repeated for more tables. Without --by and --between, the table has one row for all "
+            "documents.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("run")
 @click.argument("corpus", nargs=-1, required=True)
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="COLUMN[,COLUMN]|month(COLUMN)",
-    help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth values; "
-    "may be repeated for more tables. Without --by and --between, the table has one row for all documents.",
-)
-@click.option(
-    "--between",
-    nargs=2,
-    multiple=True,
-    callback=_only_one,
-    metavar="COLUMN=GROUP COLUMN=GROUP",
-    help="Compare two groups, which are values or ranges of dates: product=phone product=tablet, or "
-    "created=2024-01..2024-03 created=2024-07..2024-09. It makes a table of these groups, beside those of --by.",
-)
-@click.option(
-    "--groups",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public lists of groups: a YAML or JSON file that maps columns to their values. The groups of other columns "
-    "are found privately.",
-)
-@click.option(
-    "--from", "first", metavar="DAY", help="The first day of the periods; with --to, it makes their list public."
-)
-@click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
-@click.option("--zone", default="UTC", help="The time zone of the calendar, for dates with a UTC offset.")
-@click.option(
-    "--date-format",
-    default="",
-    metavar="FORMAT",
-    help="How dates are written: %d.%m.%Y reads 31.12.2024, %m/%d/%Y reads 12/31/2024 [ISO 8601: 2024-12-31].",
-)
-@click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups.")
-@_sampling_option
-@question_options
-@_out_option
-@_csv_option
+@public_topics_option
+@grouping_options
 @reading_options
 @json_option
 @quiet_option
@@ -123,28 +139,21 @@ def tabulate(
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
     most of them would be in no group, or none in one of two groups.
     """
-    from dplda.runs.tabulation import groupings, plan_tables
+    from dplda.runs.tabulation import plan_tables, stored_columns
 
-    out = _output(options)
+    out = output(options)
     settings = question_settings(options)  # refused before anything is read
-    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
-    dates = options["first"], options["last"]
-    wanted = groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
+    wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
-    source = read_like(corpus, {**options, "group_fields": columns}, model.facts.reading)
+    source = read_like(corpus, {**options, "group_fields": stored_columns(wanted)}, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
     if options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
-        for each in _misfits(source, wanted, report.sample):
-            if each.doubtful and not options["yes"]:
-                report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
-            else:
-                report.remarks.append(str(each))
+        add_misfits(report, source, wanted, options)
         show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
-    _ask_about_misfits(corpus, source, wanted, options)
+    ask_about_misfits(corpus, source, wanted, options)
     ledger = open_ledger(ledger_path)
     for line in new_name_of(planned, model, ledger):
         say(line, error=True)
@@ -156,7 +165,27 @@ def tabulate(
         tell_spent(ledger, planned.dataset, tables.privacy)
 
 
-def _ask_about_misfits(
+def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
+    """Return what the `grouping_options` name. Raises `InputError` for what is no column, period or list of groups."""
+    from dplda.runs.tabulation import groupings
+
+    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
+    dates = options["first"], options["last"]
+    return groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
+
+
+def add_misfits(
+    report: Report, source: Corpus, wanted: Sequence[Sequence[Grouping]], options: Mapping[str, Any]
+) -> None:
+    """Add to the `report` of a dry run which of the first records would be in no group."""
+    for each in _misfits(source, wanted, report.sample):
+        if each.doubtful and not options["yes"]:
+            report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
+        else:
+            report.remarks.append(str(each))
+
+
+def ask_about_misfits(
     corpus: Sequence[str], source: Corpus, wanted: Sequence[Sequence[Grouping]], options: dict[str, Any]
 ) -> None:
     """Tell which of the first records would be in no group, and ask if tables would say little.
@@ -178,14 +207,16 @@ def _ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
-    from dplda.runs.tabulation import misfits
+    from dplda.runs.tabulation import misfits, stored_columns
     from dplda.text.records import group_value
 
     values: list[dict[str, str | None]] = source.first_groups()
     if sample is not None:
         columns = source.group_columns
         values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
-    attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
+    in_columns = stored_columns(wanted)
+    groupings = dict.fromkeys(each for table in wanted for each in table if each.attribute.column in in_columns)
+    attributes = groupings if values else ()
     found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
     return [each for each in found if each.shares or each.absent]
 
@@ -198,15 +229,34 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Show earlier tables of `dplda tabulate` again, free of charge.
+    """Show earlier answers of `dplda tabulate`, `dplda count` and `dplda words` again, free of charge.
 
-    RUN is a run of `dplda tabulate`, or the run whose topics were tabulated.
+    RUN is such a run, or the run whose topics were tabulated.
     """
+    from dplda.cli.ask_command import show_findings
+    from dplda.cli.count_command import show_counts
+    from dplda.cli.words_command import show_words
+    from dplda.runs.counting import is_count, load_counts
+    from dplda.runs.group_words import is_words, load_words
+    from dplda.runs.questions import is_plan, load_findings
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
-    out, ledger = _output(options), open_ledger(ledger_path)
+    out, ledger = output(options), open_ledger(ledger_path)
     record = ledger.run(run)
+    if is_count(record):
+        show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
+        return
+    if is_words(record):
+        show_words(load_words(record), out, as_json=as_json)
+        return
+    if is_plan(record):
+        findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
+        if as_json:
+            print_json(findings.to_json())
+        else:
+            show_findings(findings)
+        return
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
@@ -222,7 +272,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         _show(loaded, model, out, as_json=as_json)
 
 
-def _output(options: dict[str, Any]) -> Path | None:
+def output(options: dict[str, Any]) -> Path | None:
     """Return the file of --out or --csv; raises an error if it exists, or has another suffix."""
     from dplda.model.topic_model import refuse_existing
 
@@ -239,32 +289,42 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
-    from dplda.report import promise
-
-    known = model is not None and len(model.topics) == tables[0].n_topics
-    titles = model.titles() if model is not None and known else [""] * tables[0].n_topics
-    names = [f"{topic} {title}".strip() for topic, title in enumerate(titles)]
+    """Print `tables` and their guarantee, and write them to `out`."""
     if out is not None:
-        _write(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
+        titles = _titles(tables, model)
+        write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
     if as_json:
         print_json(tables.to_json())
         return
-    statement, size = tables.privacy, ""
-    if model is not None and model.facts.dataset == tables.dataset:
-        size = promise.size(model)[0]
+    statement = tables.privacy
     if statement.sound:
         say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    for one in tables:
-        say("")
-        _show_table(one, statement.unit, names, size)
+    show_topic_tables(tables, model)
     say("")
     if out is not None:
         say(f"Wrote {out}.")
     else:
         say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
+
+
+def _titles(tables: Tables, model: TopicModel | None) -> list[str]:
+    """Return the titles of the topics of `tables`, empty ones if their `model` is not known."""
+    known = model is not None and len(model.topics) == tables[0].n_topics
+    return model.titles() if model is not None and known else [""] * tables[0].n_topics
+
+
+def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
+    """Print `tables` of the topics of `model`, which is None if it is not known."""
+    from dplda.report import promise
+
+    names = [f"{topic} {title}".strip() for topic, title in enumerate(_titles(tables, model))]
+    size = promise.size(model)[0] if model is not None and model.facts.dataset == tables.dataset else ""
+    for one in tables:
+        say("")
+        _show_table(one, tables.privacy.unit, names, size)
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> None:
@@ -294,9 +354,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
         rows,
         wide="largest topics, share in % (95 %)",
     )
-    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
-    if private:
-        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
+    tell_private_groups(one)
     rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
     expected = one.compares_two and tells[:2].all()  # two groups are seldom most of the documents
     if 2 * rest > units.value.sum() and not expected:
@@ -311,7 +369,16 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
         f"All groups together have {_count(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those of the "
         "topics; repeated ones count."
     )
-    _show_changes(one, names)
+    show_changes(one, names)
+
+
+def tell_private_groups(one: ReleasedTable) -> None:
+    """Say which groups of a table were found privately."""
+    from dplda.private.attributes import OTHER
+
+    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
+    if private:
+        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
 
 
 def _count(units: Estimates[np.ndarray], row: int) -> str:
@@ -323,7 +390,8 @@ def _percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _show_changes(one: ReleasedTable, names: list[str]) -> None:
+def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> None:
+    """Print the differences that are certain between periods or groups; `names` are those of the topics or the like."""
     pairs, _ = one.differences()
     certain = sorted(one.changes(), key=lambda change: -abs(change.value))
     if not pairs:
@@ -336,12 +404,12 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         return
     say(f"Differences {since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
-        say(f"  {change.describe(names[change.topic])}")
+        say(f"  {change.describe(names[change.topic], noun)}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
 
 
-def _write(tables: Tables, out: Path) -> None:
+def write_tables(tables: Tables, out: Path) -> None:
     """Write all tables below one another, or their JSON."""
     import io
     import json
@@ -352,8 +420,10 @@ def _write(tables: Tables, out: Path) -> None:
     if out.suffix == ".json":
         write_file(out, json.dumps(tables.to_json(), ensure_ascii=False))
         return
+    arrows = [one.to_arrow() for one in tables]
     parts = [
-        one.to_arrow().add_column(0, "table", pa.array([one.name] * (len(one.rows) * one.n_topics))) for one in tables
+        each.add_column(0, "table", pa.array([one.name] * each.num_rows))
+        for one, each in zip(tables, arrows, strict=True)
     ]
     whole = pa.concat_tables(parts, promote_options="default")
     groups = list(dict.fromkeys(name for one in tables for name in one.by))

@@ -25,7 +25,8 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
     "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // 3 + 1}",
     "year": lambda day: f"{day.year:04}",
 }
-BOOLEAN = "bool"
+BOOLEAN, CATEGORY = "bool", "category"
+ANSWERS = "(answers)"  # the column of a store that holds the documents' answers (`dplda.text.categories`)
 BETWEEN = "between"  # two groups that are compared with each other
 _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
@@ -40,9 +41,10 @@ class Attribute:
     """An attribute that groups documents: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
-    (true, false, yes, no, 1, 0) are mapped to them. With `BETWEEN`, the groups are two values, or two `ranges` of
-    dates. Dates are in ISO 8601 or in `date_format`. Dates with an offset are converted to the time zone `zone`; other
-    dates are taken as they are.
+    (true, false, yes, no, 1, 0) are mapped to them. With `CATEGORY`, ``yes`` and ``no`` say whether the document has
+    the `answer` whose name is the `column`. With `BETWEEN`, the groups are two values, or two `ranges` of dates. Dates
+    are in ISO 8601 or in `date_format`. Dates with an offset are converted to the time zone `zone`; other dates are
+    taken as they are.
     """
 
     column: str
@@ -52,6 +54,13 @@ class Attribute:
     """The format of dates that are not in ISO 8601, as for `datetime.strptime`; empty if all are (`read_date`)."""
     ranges: tuple[DateRange, ...] = ()
     """The groups, if they are ranges of dates. They do not overlap."""
+    answer: int = 0
+    """With `CATEGORY`, the number of the category, from 1."""
+
+    @property
+    def stored_column(self) -> str:
+        """The column of the store whose values decide the group."""
+        return ANSWERS if self.period == CATEGORY else self.column
 
     @property
     def name(self) -> str:
@@ -70,6 +79,8 @@ class Attribute:
         """
         if self.period == BOOLEAN:
             return _TRUTH.get(value.casefold())
+        if self.period == CATEGORY:
+            return "yes" if str(self.answer) in value.split() else "no"
         if not self.has_dates:
             return None if value == OTHER else value  # OTHER is the name of a row
         days = self._days(value)
@@ -129,3 +140,13 @@ class TableRows:
 
     def __len__(self) -> int:
         return math.prod(len(axis.names) for axis in self.axes)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The possible answers of each document, which take the place of its words, by the numbers 1 to `n`.
+
+    The "word" 0 occurs `MINIMUM_LENGTH` times in every document, so that an eligible document is eligible here, too.
+    """
+
+    n: int

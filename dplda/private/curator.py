@@ -20,7 +20,7 @@ from dplda.base.errors import GateError
 from dplda.base.progress import NoProgress, Progress
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.private import propose_test_release, statistics
-from dplda.private.attributes import Attribute, TableRows
+from dplda.private.attributes import Answers, Attribute, TableRows
 from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
 from dplda.private.passes.local_passes import Passes
@@ -99,6 +99,14 @@ class Curator:
         """
         self._names, self._rows = tuple(words), rows
         self._passes.use_words(self._names, rows)
+
+    def use_answers(self, answers: Sequence[str], rows: TableRows) -> None:
+        """Let the documents' answers take the place of words in later releases, after one word that all documents hold.
+
+        The possible `answers` and the groups of `rows` are public or released.
+        """
+        self._names, self._rows = ("", *answers), rows
+        self._passes.use_words(Answers(len(answers)), rows)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
         """Select groups of documents by `attribute` privately, in alphabetical order (T7 with groups for words).

@@ -18,6 +18,7 @@ from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
 from dplda.base.software import describe
 from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
+from dplda.budget.ledger_records import released_in_words
 from dplda.learning.settings import DEFAULTS, LISTED
 from dplda.model import TopicModel
 from dplda.model.run_facts import PriorFacts, RunFacts
@@ -256,12 +257,8 @@ class Facts:
 
 def _run_in_words(record: Mapping[str, Any]) -> str:
     """Describe a run as the ledger shares it: ``Run notes-abc: topics, epsilon 2, delta 1e-06, done.``"""
-    parameters = record["parameters"]
-    by = " and by ".join(filter(None, parameters.get("by") or ()))
-    kinds = {"table": f"tables by {by}" if by else "shares of topics", "evaluation": "an evaluation of topics"}
-    kind = kinds.get(str(parameters.get("kind")), "topics")
     guarantee = f"epsilon {record['epsilon']:g}, delta {record['delta']:g}" if record["sound"] else "NOT PRIVATE"
-    return shown(f"Run {record['id']}: {kind}, {guarantee}, {record['status']}.")
+    return shown(f"Run {record['id']}: {released_in_words(record['parameters'])}, {guarantee}, {record['status']}.")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Charged queries of documents under released topics: what `dplda.tabulate` and `dplda.evaluate` have in common."""
+"""Charged queries of documents: what `dplda.tabulate`, `dplda.evaluate` and `dplda.count` have in common."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Answer = TypeVar("_Answer", bound=Answer)
 
 
 class QueryOptions(TypedDict, total=False):
-    """Options that `dplda.tabulate` and `dplda.evaluate` share; defaults are in parentheses.
+    """Options that `dplda.tabulate`, `dplda.evaluate` and `dplda.count` share; defaults are in parentheses.
 
     - `dataset`: whose budget is charged (the name of the corpus).
     - `ledger`: the ledger that is charged, or False for a simulation that is not recorded (the default ledger).
@@ -45,7 +45,7 @@ class QueryOptions(TypedDict, total=False):
 
 def plan_query(
     kind: str,
-    model: TopicModel,
+    model: TopicModel | None,
     corpus: Corpus,
     epsilon: float,
     delta: float,
@@ -57,7 +57,7 @@ def plan_query(
     facts: Mapping[str, Any] | None = None,
     passes: int | None = None,
 ) -> Run[_Answer]:
-    """Plan a query of this `kind` on `corpus` under the topics of `model`; nothing is spent or read.
+    """Plan a query of this `kind` on `corpus`, under the topics of a `model` if there is one; nothing is spent or read.
 
     `shares` divide its budget, and the ledger records the `facts`. ``answer(gate, about)`` makes the releases and
     returns the result. `about` maps names of fields of that result to their values: ``run``, ``of`` (the run that
@@ -67,17 +67,18 @@ def plan_query(
     privacy = PrivacySettings(
         epsilon=epsilon,
         delta=delta,
-        adjacency=options.get("adjacency") or model.privacy.adjacency,
+        adjacency=options.get("adjacency") or (DEFAULTS.privacy if model is None else model.privacy).adjacency,
         simulate_seed=options.get("simulate_seed"),
     )
-    if not model.privacy.sound and not options.get("public_topics") and not privacy.reason:
+    if model is not None and not model.privacy.sound and not options.get("public_topics") and not privacy.reason:
         raise InputError(
             "the topics of this run are not private, and the result would reveal what they were learned from. Give "
             "a private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
-    warn_of_other_words(model, corpus)
+    if model is not None:
+        warn_of_other_words(model, corpus)
     engine = options.get("engine", DEFAULTS.execution.engine)
-    of = model.facts.run or ""
+    of = "" if model is None else model.facts.run or ""
     dataset = options.get("dataset") or corpus.name or UNNAMED
 
     def learn(run: OpenRun) -> _Answer:

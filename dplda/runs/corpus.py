@@ -32,6 +32,7 @@ from dplda.private.store.preparation import (
     store_from_matrix,
 )
 from dplda.private.store.writer import Notice, silent
+from dplda.text.categories import Categories
 from dplda.text.files import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.text.formats import default_name, open_source
 from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
@@ -71,6 +72,7 @@ class Corpus:
         self._preparation = preparation
         self._store: CountStore | None = None
         self._left_out = 0
+        self._kept: Corpus | None = None
 
     @classmethod
     def from_counts(
@@ -214,6 +216,25 @@ class Corpus:
             self._preparation.write(place, shown, restart=restart, notice=notice, key=key)
         self._store = CountStore.open(place)
         return self._store
+
+    def asking(self, categories: Categories) -> Corpus:
+        """Return this corpus, read anew with the answers of each document to `categories` (`dplda.count`).
+
+        Raises `InputError` if it has no texts, or was read without a column that a category needs.
+        """
+        asked = Corpus(self.name, self.unit, self._preparation.asking(categories))
+        asked._kept = self  # whose file of standard input is removed with it
+        return asked
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The possible answers of each document; empty if documents were not asked. Public."""
+        return tuple(self._preparation.categories.get("names", ()))
+
+    @property
+    def category_facts(self) -> dict[str, Any]:
+        """What the categories are, as plain JSON; empty if documents were not asked. Public."""
+        return dict(self._preparation.categories)
 
     @property
     def is_text(self) -> bool:

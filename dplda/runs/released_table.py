@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ class Change:
     over_time: bool = True
     """Whether `group` is the period after `since`."""
 
-    def describe(self, topic: str) -> str:
+    def describe(self, topic: str, noun: str = "topic") -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         group = ", ".join(self.group)
@@ -69,9 +69,9 @@ class Change:
         points = f"{low:.1f} to {high:.1f} points" if high < _MOST_POINTS else f"at least {low:.1f} points"
         if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
-            return f"topic {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
+            return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
         than = "elsewhere" if self.since is None else f"in {', '.join(self.since)}"
-        return f"topic {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
+        return f"{noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +137,16 @@ class ReleasedTable:
         )
 
     @property
+    def _offset(self) -> float:
+        """The mean of the shares in a row, which sum to 1."""
+        return 1 / self.n_topics
+
+    @property
+    def _around_offset(self) -> np.ndarray:
+        """`totals` less the mean of their row, (n_rows, k): sums of shares less the mean share."""
+        return np.asarray(self.totals - self.totals.mean(axis=1, keepdims=True))
+
+    @property
     def compares_two(self) -> bool:
         """Whether the table is of two groups, and compares the second with the first."""
         return len(self.by) == 1 and self.by[0].startswith(f"{BETWEEN}(")
@@ -179,7 +189,7 @@ class ReleasedTable:
     @property
     def tells(self) -> np.ndarray:
         """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
-        half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
+        half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - self._offset)
         return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -187,17 +197,16 @@ class ReleasedTable:
 
         The ends are 0 and 1 if an interval is unbounded, otherwise as computed, which may be outside [0, 1].
         """
-        k, n = self.n_topics, self._sizes[:, None]
-        a = self.totals - self.totals.mean(axis=1, keepdims=True)
-        own = (z * self.std) ** 2 * (1 - 1 / k)
+        mean, n, a = self._offset, self._sizes[:, None], self._around_offset
+        own = (z * self.std) ** 2 * (1 - mean)
         spread = z**2 * np.maximum(n, 0) * self.sampling
         square = n**2 - (z * self._size_std) ** 2 + spread
-        middle = a * n + spread * (1 - 2 / k) / 2
-        rest = a**2 - own - spread * (1 / k) * (1 - 1 / k)
+        middle = a * n + spread * (1 - 2 * mean) / 2
+        rest = a**2 - own - spread * mean * (1 - mean)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(n > 0, a / n + 1 / k, np.nan)
+            value = np.where(n > 0, a / n + mean, np.nan)
             root = np.sqrt(np.maximum(middle**2 - square * rest, 0))
-            low, high = (middle - root) / square + 1 / k, (middle + root) / square + 1 / k
+            low, high = (middle - root) / square + mean, (middle + root) / square + mean
         bounded = self._bounded(z)[:, None]
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
 
@@ -340,10 +349,10 @@ class ReleasedTable:
             "groups": [
                 {
                     "group": row[0] if len(row) == 1 else list(row),
-                    "units": _interval(units, index),
+                    "units": interval(units, index),
                     "too_small_to_tell": not tells,
                     "topics": [
-                        {"topic": topic, **_interval(shares, (index, topic), "share")} for topic in range(self.n_topics)
+                        {"topic": topic, **interval(shares, (index, topic), "share")} for topic in range(self.n_topics)
                     ],
                 }
                 for index, (row, tells) in enumerate(zip(self.rows, self.tells.tolist(), strict=True))
@@ -386,7 +395,8 @@ class ReleasedTable:
         )
 
 
-def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
+def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
+    """Return one of `estimates` as plain JSON, the value under this `name`."""
     value = float(estimates.value[place])
     return {
         name: value if np.isfinite(value) else None,
@@ -433,6 +443,7 @@ class Tables(Sequence[ReleasedTable]):
     privacy: PrivacyStatement
     dataset: str = ""
     """The dataset of the documents that are in the tables."""
+    kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __repr__(self) -> str:
         return f"Tables({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
@@ -477,10 +488,10 @@ class Tables(Sequence[ReleasedTable]):
     @classmethod
     def of_released(
         cls, record: Mapping[str, Any], *, run: str, of: str, dataset: str = "", sampling: bool = False
-    ) -> Tables:
+    ) -> Self:
         """Make the tables again from what `released` returned. Raises `InputError` for anything else."""
         try:
-            tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
+            tables = tuple(cls.kind.of_released(each, sampling=sampling) for each in record["tables"])
             return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])), dataset)
         except (KeyError, TypeError, ValueError):
             raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None

@@ -165,15 +165,15 @@ class Run(Generic[Result]):
                 raise UnsupportedByData(f"{error} {self._spent(charged, recorded=ledger is not False)}") from None
 
             # Saved:
-            if isinstance(result, TopicModel):
-                if folder is not None:
-                    watch.start("save")
-                    result.save(folder)
-                watch.stop()
-                recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
-            else:
-                watch.stop()
-                recorder.finish(model=None, seconds=watch.seconds, result=result.released())
+            # the answers to a plan of questions (`dplda.runs.questions`) may have topics among them
+            model = result if isinstance(result, TopicModel) else getattr(result, "model", None)
+            released = None if isinstance(result, TopicModel) else result.released()
+            saved = None if model is None or folder is None else str(folder.resolve())
+            if model is not None and folder is not None:
+                watch.start("save")
+                model.save(folder)
+            watch.stop()
+            recorder.finish(model=saved, seconds=watch.seconds, result=released)
         return result
 
     @contextmanager

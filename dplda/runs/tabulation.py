@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
-from dplda.private.attributes import BETWEEN, BOOLEAN, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
+from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
+from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
@@ -35,6 +36,7 @@ from dplda.runs.series import UNNAMED
 from dplda.text.dates import check_date_format, date_formats, date_ranges, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
+_Tables = TypeVar("_Tables", bound=Tables)
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
@@ -103,32 +105,106 @@ def plan_tables(
 
     Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
     """
-    for column in dict.fromkeys(each.attribute.column for table in tables for each in table):
+    alpha, titles = float(np.mean(model.alpha)), tuple(model.titles())
+
+    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> ReleasedTable:
+        gate.use_words(model.vocabulary, rows)
+        found = gate.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+        return ReleasedTable(
+            by=tuple(axis.attribute.name for axis in rows.axes),
+            groups=tuple(axis.names for axis in rows.axes),
+            private=private,
+            totals=found.total[:, :-1],
+            counts=found.total[:, -1] / COUNT_SHARE,
+            std=found.std,
+            sampling=sampling,
+            titles=titles,
+        )
+
+    return plan_by_group(
+        _TABLE,
+        Tables,
+        release,
+        corpus,
+        tables,
+        epsilon,
+        delta,
+        options,
+        model=model,
+        width=len(model.topics),
+        statistic=TABLE_PROPORTIONS,
+        facts=calendar_facts(zone, date_format),
+    )
+
+
+def calendar_facts(zone: str, date_format: str) -> dict[str, Any]:
+    """Return what the ledger records of how dates are read."""
+    return {
+        **({} if zone == "UTC" else {"zone": zone}),
+        **({"date_format": date_format} if date_format else {}),
+    }
+
+
+def prepare_tables(
+    corpus: Corpus, tables: Sequence[Sequence[Grouping]], width: int = 1
+) -> tuple[list[list[Grouping]], list[Share]]:
+    """Return `tables` as `corpus` has them, and the shares of the budget that their releases take.
+
+    Their rows have `width` numbers. Raises `InputError` for columns that `corpus` was read without, and for tables that
+    are too large.
+    """
+    for column in stored_columns(tables):
         if column not in corpus.group_columns:
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
             raise InputError(
                 f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
                 f"import it with --group-field {column}."
             )
-    most_rows = MOST_CELLS // len(model.topics)
     for table in tables:
         if len({each.attribute.name for each in table}) < len(table):
             raise InputError("a table is grouped twice by the same attribute. Name it once.")
-        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), most_rows)
-    hidden = tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
+        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), MOST_CELLS // width)
+    found = [[_in_corpus(each, corpus) for each in table] for table in tables]
+    hidden = _private(found)
+    if len(hidden) > _MOST_PRIVATE:
+        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
     shares = [Share(Stage.TABLE, float(len(tables)), len(tables))]
     if hidden:
         shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * len(hidden), len(hidden), selects_words=True))
-    facts: dict[str, Any] = {
-        "by": [",".join(each.attribute.name for each in table) for table in tables],
-        "private_groups": [each.attribute.name for each in hidden],
-        **({} if zone == "UTC" else {"zone": zone}),
-        **({"date_format": date_format} if date_format else {}),
-    }
-    if len(hidden) > _MOST_PRIVATE:
-        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
+    return found, shares
 
-    def answer(gate: QueryGate, about: dict[str, Any]) -> Tables:
+
+def _private(tables: Sequence[Sequence[Grouping]]) -> tuple[Grouping, ...]:
+    """Return the attributes whose groups are found privately."""
+    return tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
+
+
+def plan_by_group(
+    kind: str,
+    make: Callable[..., _Tables],
+    release: Callable[[QueryGate, TableRows, tuple[bool, ...]], ReleasedTable],
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    epsilon: float,
+    delta: float,
+    options: QueryOptions,
+    *,
+    model: TopicModel | None,
+    width: int,
+    statistic: Statistic,
+    facts: Mapping[str, Any],
+) -> Run[_Tables]:
+    """Plan a query that releases `tables`, whose rows have `width` numbers of a `statistic`; nothing is spent or read.
+
+    ``release(gate, rows, private)`` releases one of them, given which of its attributes have private groups, and
+    ``make(tables=..., dataset=..., **about)`` the result. For other parameters see `plan_query`. Raises `InputError`
+    for columns that `corpus` was read without, and for tables that are too large.
+    """
+    tables, shares = prepare_tables(corpus, tables, width)
+    hidden = _private(tables)
+    most_rows = MOST_CELLS // width
+
+    def answer(gate: QueryGate, about: dict[str, Any]) -> _Tables:
         """Find the private groups, and release the tables."""
         most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
         found = {each: gate.choose_groups(each.attribute, most) for each in hidden}
@@ -137,36 +213,27 @@ def plan_tables(
         ]
         for rows in all_rows:
             _check_rows(len(rows), most_rows, UnsupportedByData)
-        released = []
-        for table, rows in zip(tables, all_rows, strict=True):
-            gate.use_words(model.vocabulary, rows)
-            alpha = float(np.mean(model.alpha))
-            release = gate.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
-            released.append(
-                ReleasedTable(
-                    by=tuple(axis.attribute.name for axis in rows.axes),
-                    groups=tuple(axis.names for axis in rows.axes),
-                    private=tuple(each.groups is None for each in table),
-                    totals=release.total[:, :-1],
-                    counts=release.total[:, -1] / COUNT_SHARE,
-                    std=release.std,
-                    sampling=sampling,
-                    titles=tuple(model.titles()),
-                )
-            )
-        return Tables(tables=tuple(released), dataset=options.get("dataset") or corpus.name or UNNAMED, **about)
+        released = [
+            release(gate, rows, tuple(each.groups is None for each in table))
+            for table, rows in zip(tables, all_rows, strict=True)
+        ]
+        return make(tables=tuple(released), dataset=options.get("dataset") or corpus.name or UNNAMED, **about)
 
     return plan_query(
-        _TABLE,
+        kind,
         model,
         corpus,
         epsilon,
         delta,
         options,
         shares=shares,
-        statistics=[TABLE_PROPORTIONS],
+        statistics=[statistic],
         answer=answer,
-        facts=facts,
+        facts={
+            "by": [",".join(each.attribute.name for each in table) for table in tables],
+            "private_groups": [each.attribute.name for each in hidden],
+            **facts,
+        },
         passes=len(tables),
     )
 
@@ -185,6 +252,23 @@ class Grouping:
     groups: tuple[str, ...] | None
 
 
+def stored_columns(tables: Sequence[Sequence[Grouping]]) -> list[str]:
+    """Return the columns that the groups of `tables` are values of; a category is in none."""
+    attributes = [each.attribute for table in tables for each in table]
+    return list(dict.fromkeys(each.column for each in attributes if each.period != CATEGORY))
+
+
+def _in_corpus(grouping: Grouping, corpus: Corpus) -> Grouping:
+    """Return a grouping by a category with the category's number. Raises `InputError` if documents were not asked."""
+    attribute = grouping.attribute
+    if attribute.period != CATEGORY:
+        return grouping
+    if attribute.column not in corpus.categories:
+        known = f" They are {', '.join(corpus.categories)}." if corpus.categories else " Documents are asked nothing."
+        raise InputError(f"{attribute.column!r} is no category.{known}")
+    return replace(grouping, attribute=replace(attribute, answer=corpus.categories.index(attribute.column) + 1))
+
+
 def groupings(
     by: str | Sequence[str],
     public: Mapping[str, Sequence[object]],
@@ -198,10 +282,10 @@ def groupings(
     `between`, such as ``("product=a", "product=b")``, makes one more. Without it, an empty `by` is one table of a
     single row, of all documents.
 
-    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
-    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
-    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
-    `InputError` for anything else.
+    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``),
+    ``bool(...)`` of a column, with the groups true and false, or ``category(...)``, with the groups yes and no.
+    `public` maps columns to their public groups; `dates` are the public first and last day, which list the periods; the
+    groups of any other attribute are found privately. Raises `InputError` for anything else.
     """
     by = [by] if isinstance(by, str) else by
     if not all(isinstance(table, str) for table in by):
@@ -272,6 +356,8 @@ def _grouping(
     period, column = match["period"].lower(), match["column"].strip()
     if period == BOOLEAN:
         return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
+    if period == CATEGORY:
+        return Grouping(Attribute(column, CATEGORY), ("yes", "no"))
     if period not in PERIODS:
         raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
     attribute = Attribute(column, period, zone, date_format)

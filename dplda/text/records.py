@@ -114,7 +114,7 @@ class TextSource:
     unit: str  # the column of the privacy unit, or ``document``
     records: Records  # reads the documents
     total: int | None = None  # number of documents, if it is known without reading
-    slow: bool = False  # text must be extracted from files such as PDF
+    slow: bool = False  # text must be extracted from files such as PDF, or a language model is asked about it
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import re
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from dplda.learning.synthetic import SHORTEST, draw_counts
+from dplda.private.attributes import ANSWERS
+from dplda.private.store.count_store import TEXT
 from dplda.private.store.writer import StoreWriter
 from dplda.runs.corpus import CountStore, synthetic
 from dplda.text.records import CountedDocuments, document_key
@@ -133,10 +135,12 @@ def write_store(
     n_words: int,
     n_topics: int,
     groups: Callable[[range], list[tuple[str, ...]]] | None = None,
+    categories: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw documents of about 60 distinct words, a chunk at a time, into a prepared store; prints progress.
 
-    `groups` gives the product and the date of documents by their numbers.
+    `groups` gives the product and the date of documents by their numbers, and their answers and codes of texts if the
+    facts of `categories` are given.
 
     Word i is the i-th of the store's dictionary and the i-th most frequent in expectation, so that "the first words"
     are a public choice. Stores with the same numbers of words and topics have the same topics.
@@ -144,7 +148,8 @@ def write_store(
     rng = np.random.default_rng(0)
     topics = _draw_topics(rng, n_words, n_topics)
     start = time.perf_counter()
-    with StoreWriter(path, name="planted", group_columns=("product", "date") if groups else ()) as writer:
+    columns = ("product", "date", *((ANSWERS, TEXT) if categories else ())) if groups else ()
+    with StoreWriter(path, name="planted", group_columns=columns, categories=categories) as writer:
         for first in range(0, n_documents, CHUNK):
             n = min(CHUNK, n_documents - first)
             proportions = rng.dirichlet(np.full(n_topics, 1 / n_topics), size=n)

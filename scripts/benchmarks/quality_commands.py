@@ -219,6 +219,26 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 
 
 @cli.command()
+@corpora_files("news", "imdb")
+@list_option("--epsilons", "0.2,1", float, "Budgets of a table, and of words by group.")
+@option("--repeats", 300, "Simulated tables of each.")
+@option("--documents", 1_000_000, "Documents of the largest table; 0 measures no time.")
+def counts(news: Path, imdb: Path, epsilons: list[float], repeats: int, documents: int) -> None:
+    """How often intervals of counts hold, and what counts cost.
+
+    Also which words tell newsgroups apart. Noise is simulated. Takes about ten minutes.
+    """
+    from benchmarks.counts import key_words, measure, speed
+
+    measure(news, imdb, epsilons, repeats)
+    print()
+    key_words(news, epsilons)
+    if documents:
+        print()
+        speed(documents)
+
+
+@cli.command()
 @corpora_files("imdb", "news", "medical")
 @list_option("--epsilons", "0.5,4", float, "Budgets of an evaluation.")
 @option("--seeds", 10, "Evaluations of each.")

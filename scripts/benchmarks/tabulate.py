@@ -11,9 +11,10 @@ import re
 import resource
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from benchmarks.tables import Table
 from dplda.base.distributions import match_topics
 from dplda.budget.accountant import Share, calibrate
 from dplda.budget.events import PrivacyStatement, Stage
+from dplda.learning.estimates import Estimates
 from dplda.model.run_facts import RunFacts
 from dplda.private.attributes import Axis, TableRows
 from dplda.private.noise import SimulatedNoise, lattice_scale
@@ -34,6 +36,7 @@ from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.runs.corpus import synthetic
+from dplda.runs.indicator_tables import CountTable
 from dplda.runs.released_table import ReleasedTable
 from dplda.runs.tabulation import groupings
 
@@ -64,7 +67,7 @@ def measure(news: Path, imdb: Path, epsilons: Sequence[float], repeats: int) -> 
         *("corpus", "by", "rows", "epsilon", "large enough"),
         *("shares", "numbers", "differences", "all differences together"),
     )
-    for name, corpus, groups in _cases(news, imdb):
+    for name, corpus, groups in cases(news, imdb):
         model = dplda.fit(corpus, n_topics=20, epsilon=4.0, ledger=False, simulate_seed=0)
         for by in BY:
             dates = (FIRST, LAST) if "week" in by else (None, None)
@@ -72,7 +75,7 @@ def measure(news: Path, imdb: Path, epsilons: Sequence[float], repeats: int) -> 
             axes = tuple(Axis(each.attribute, each.groups or ()) for each in asked)
             exact = _exact(model, corpus, TableRows(axes))
             for epsilon in epsilons:
-                _row(table, name, axes, exact, epsilon, repeats)
+                held_row(table, name, exact, epsilon, repeats, partial(_released, axes))
 
 
 def _exact(model: dplda.TopicModel, corpus: dplda.Corpus, rows: TableRows) -> np.ndarray:
@@ -83,25 +86,46 @@ def _exact(model: dplda.TopicModel, corpus: dplda.Corpus, rows: TableRows) -> np
     return passes.clipped_sum(contribution, TABLE_CLIP)[0]
 
 
-def _row(table: Table, name: str, axes: tuple[Axis, ...], exact: np.ndarray, epsilon: float, repeats: int) -> None:
-    (event,) = calibrate((Share(Stage.TABLE, 1.0),), epsilon, DELTA)
-    scale, step = lattice_scale(event.noise_multiplier or 0.0, float(BOUND)), TABLE_CLIP / BOUND
+def _released(axes: tuple[Axis, ...], sums: np.ndarray, std: float) -> ReleasedTable:
+    """The table of `sums` in lattice units, and the `std` of their noise."""
+    by, groups, step = *named(axes), TABLE_CLIP / BOUND
+    return ReleasedTable(
+        by, groups, (False,) * len(by), sums[:, :-1] * step, sums[:, -1] * step / COUNT_SHARE, std * step
+    )
 
-    def released(sums: np.ndarray, std: float) -> ReleasedTable:
-        by, groups = tuple(axis.attribute.name for axis in axes), tuple(axis.names for axis in axes)
-        return ReleasedTable(
-            by, groups, (False,) * len(by), sums[:, :-1] * step, sums[:, -1] * step / COUNT_SHARE, std * step
-        )
+
+def named(axes: tuple[Axis, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The names of attributes, and of their groups."""
+    return tuple(axis.attribute.name for axis in axes), tuple(axis.names for axis in axes)
+
+
+def held_row(
+    table: Table,
+    name: str,
+    exact: np.ndarray,
+    epsilon: float,
+    repeats: int,
+    released: Callable[[np.ndarray, float], ReleasedTable],
+) -> None:
+    """Print how often intervals of the table ``released(sums, std)`` held, where `exact` are the sums without noise.
+
+    Numbers are those of units, or of the units that match each category.
+    """
+    (event,) = calibrate((Share(Stage.TABLE, 1.0),), epsilon, DELTA)
+    scale = lattice_scale(event.noise_multiplier or 0.0, float(BOUND))
+
+    def numbers_of(one: ReleasedTable) -> Estimates[np.ndarray]:
+        return one.matches() if isinstance(one, CountTable) else one.units()
 
     truth = released(exact, 1e-6)
-    shares, numbers = truth.shares().value, truth.units().value
+    shares, numbers, sizes = truth.shares().value, numbers_of(truth).value, truth.units().value
     pairs, differences = truth.differences()
-    full = np.array([numbers[row] > 0.5 for row in np.array(pairs).ravel()]).reshape(-1, 2).all(axis=1)
+    full = np.array([sizes[row] > 0.5 for row in np.array(pairs).ravel()]).reshape(-1, 2).all(axis=1)
     told, of_shares, of_numbers, of_differences, together = (Held() for _ in range(5))
     for seed in range(repeats):
         noise = SimulatedNoise(1000 * seed).gaussian(scale, exact.size).reshape(exact.shape)
         one = released(exact + noise, scale)
-        tells, found, units = one.tells, one.shares(), one.units()
+        tells, found, units = one.tells, one.shares(), numbers_of(one)
         told.add(tells)
         holds = (found.low <= shares + 1e-9) & (shares <= found.high + 1e-9)
         of_shares.add(holds[tells])
@@ -149,11 +173,11 @@ def speed(news: Path, n_documents: int, cache: Path | None = None) -> None:
     """Print seconds and memory of tables from prepared stores: of posts by week, and of planted documents."""
     table = Table("documents", "rows", "seconds", "core-seconds", "memory, GB")
     with tempfile.TemporaryDirectory() as scratch:
-        _, corpus, _ = next(_cases(news, None))
+        _, corpus, _ = next(cases(news, None))
         corpus.write(Path(scratch) / "posts")
         large = cache or Path(scratch) / "planted"
         if not large.exists():
-            write_store(large, n_documents, 5000, 20, groups=_planted_groups)
+            write_store(large, n_documents, 5000, 20, groups=planted_groups)
         for store, by, n in ((Path(scratch) / "posts", "week(date)", 0), (large, "product,month(date)", n_documents)):
             found = alone(_timed_table, str(store), by, n)
             table.row(*found)
@@ -195,11 +219,13 @@ def _any_model(words: Sequence[str], rng: np.random.Generator) -> dplda.TopicMod
     )
 
 
-def _planted_groups(numbers: range) -> list[tuple[str, ...]]:
-    return [(f"p{i % 10}", (FIRST + timedelta(days=i * 7919 % 731)).isoformat()) for i in numbers]
+def planted_groups(numbers: range, last: date = date(2025, 12, 31)) -> list[tuple[str, ...]]:
+    """A product and a day, until the `last` one, for each of these numbers of documents."""
+    days = (last - FIRST).days + 1
+    return [(f"p{i % 10}", (FIRST + timedelta(days=i * 7919 % days)).isoformat()) for i in numbers]
 
 
-def _cases(news: Path, imdb: Path | None) -> Iterator[tuple[str, dplda.Corpus, list[str]]]:
+def cases(news: Path, imdb: Path | None) -> Iterator[tuple[str, dplda.Corpus, list[str]]]:
     """Names, corpora with a group and a date, and the groups: posts, reviews and planted topics."""
     posts = list(posts_by_week(news))
     yield "posts", _of_records(posts), sorted({post["group"] for post in posts})

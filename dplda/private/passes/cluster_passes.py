@@ -28,7 +28,7 @@ from numba.core.registry import cpu_target
 from dplda.base.errors import ClusterError, InputError
 from dplda.base.software import code_digest
 from dplda.base.threads import add
-from dplda.private.attributes import Attribute, TableRows
+from dplda.private.attributes import Answers, Attribute, TableRows
 from dplda.private.passes.local_passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.private.statistics.exact_moments import ExactMoments
 from dplda.private.store.count_store import CountStore
@@ -110,7 +110,7 @@ class ClusterPasses(Passes):
         self._n_ranges = max(1, min(blocks, max(threads * _RANGES_PER_THREAD, -(-store.n_bytes // RANGE_BYTES))))
         self._counts: list[Future] | None = None
 
-    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | Answers | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         super().use_words(words, rows)
         self._counts = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from dplda.base.arrays import Gpu, to_numpy
 from dplda.base.errors import DeviceError, InputError
-from dplda.private.attributes import TableRows
+from dplda.private.attributes import Answers, TableRows
 from dplda.private.passes.local_passes import SPENT, LocalPasses, in_threads
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import clip_bins
@@ -39,7 +39,7 @@ class GpuPasses(LocalPasses):
         with _one_line():
             self._room = _HELD_SHARE * gpu.free()
 
-    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | Answers | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         self._held, self._room = [], self._room + sum(units.n_bytes for units in self._held)
         super().use_words(words, rows)

@@ -24,7 +24,7 @@ import numpy as np
 from dplda.base.arrays import Gpu
 from dplda.base.progress import NoProgress, Progress
 from dplda.base.threads import add, one_blas_thread, run_ranges, split, thread_count
-from dplda.private.attributes import Attribute, TableRows
+from dplda.private.attributes import Answers, Attribute, TableRows
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.clipping import clip_bins
 from dplda.private.statistics.exact_moments import ExactMoments, exact_moments
@@ -33,7 +33,7 @@ from dplda.private.statistics.third_moment_products import ProductSums, sums_of
 from dplda.private.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.private.statistics.word_votes import count_votes, word_hashes
 from dplda.private.store.count_store import CountStore
-from dplda.private.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
+from dplda.private.store.units import UnitCounts, UnitRange, all_words, answers_of, project, units_of_groups
 
 SPENT = "What was charged before stays spent."  # the last sentence of the errors that failing passes raise
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ class Passes(ABC):
 
     def __init__(self, store: CountStore) -> None:
         self._store = store
-        self._words: tuple[str, ...] | None = None
+        self._words: tuple[str, ...] | Answers | None = None
         self._rows: TableRows | None = None
         self._sizes: list[int] = []
         self.progress: Progress = NoProgress()
@@ -66,10 +66,11 @@ class Passes(ABC):
         """All words of the store."""
         return self._store.dictionary
 
-    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | Answers | None, rows: TableRows | None = None) -> None:
         """Project the counts on `words`; None, as before the first call, stands for all words of the store.
 
-        With `rows`, documents fall into the rows of a table.
+        With `rows`, documents fall into the rows of a table. With `Answers`, the documents' answers take the place of
+        their words.
         """
         self._words, self._rows, self._sizes = words, rows, []
 
@@ -93,6 +94,8 @@ class Passes(ABC):
     def count_votes(self) -> tuple[np.ndarray, int]:
         """Count the votes for each word, (n_words,), and those that a word in every document would receive."""
         words = self.dictionary if self._words is None else self._words
+        if isinstance(words, Answers):
+            raise ValueError("documents vote for words, not for answers")
         votes, full = self._sum_ranges(count_votes, word_hashes(words))
         return votes, full
 
@@ -154,9 +157,11 @@ class Passes(ABC):
 
 
 def read_range(
-    store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
+    store: CountStore, words: Sequence[str] | Answers | None, units: UnitRange, rows: TableRows | None = None
 ) -> UnitCounts:
     """Read the counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
+    if isinstance(words, Answers):
+        return answers_of(store, words, units, rows or TableRows(()))
     return all_words(store, units) if words is None else project(store, words, units, rows)
 
 
@@ -234,7 +239,7 @@ class LocalPasses(Passes):
         self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
         self._all: UnitCounts | None = None
 
-    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | Answers | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         super().use_words(words, rows)
         self._all = None

@@ -1,8 +1,8 @@
 """The statistics that the curator can release, as sums of bounded contributions of units.
 
-(i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, and (x) to (xii) are in T13. With counts c,
-length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of
-`lda_moments.pairings`:
+(i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, (x) to (xii) are in T13, and (xiii) is in
+T16. With counts c, length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y)
+of `lda_moments.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
@@ -20,6 +20,8 @@ length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 a
     (xi)   pair totals             how many of these pairs of each topic the document contains, and a constant for each
                                    of the topics' first words that it contains
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
+    (xiii) word indicators         1 for each word that the document contains, and a constant that counts the document,
+                                   scaled down to norm 1, in its row of a table
 
 A statistic of your own is one file, such as tests/private/test_own_statistic.py: a `Statistic` with a compiled function
 of one document, and a function that returns its `Contribution`. Every loop, clip, pass and release works with it, and
@@ -67,6 +69,7 @@ from dplda.private.statistics.third_moment import (
     third_moment,
     third_moment_along,
 )
+from dplda.private.statistics.word_indicators import WORD_INDICATORS, word_indicators
 from dplda.private.statistics.word_pairs import PAIR_TOTALS, WORD_PAIRS, pair_totals, word_pairs
 
 __all__ = [
@@ -85,6 +88,7 @@ __all__ = [
     "THIRD_MOMENT",
     "THIRD_MOMENT_ALONG",
     "TOPIC_PROPORTIONS",
+    "WORD_INDICATORS",
     "WORD_PAIRS",
     "Contribution",
     "Statistic",
@@ -101,5 +105,6 @@ __all__ = [
     "third_moment",
     "third_moment_along",
     "topic_proportions",
+    "word_indicators",
     "word_pairs",
 ]

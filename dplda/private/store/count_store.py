@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dplda.base.characters import is_name
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.text.reading_options import READING_FACTS
@@ -52,6 +53,7 @@ SCHEMA = pa.schema(
         pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
+TEXT = "(text)"  # beside `ANSWERS`, a group column of a store whose documents were asked (`dplda.text.categories`)
 # A store with group columns holds a value for each of them beside every document; null if there is none.
 _VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
 SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
@@ -101,6 +103,20 @@ class Block:
         chosen = pa.array(kept)
         groups = None if self.groups is None else self.groups.filter(chosen)
         return self._with_ranges(starts, lengths, self.units[kept], self.ids.filter(chosen), groups)
+
+    def values(self, columns: Sequence[str], column: str) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct values in `column`, one of the group `columns`, and the index of each document's.
+
+        The index is that of the end of the list for a document without a value. Private.
+        """
+        if self.groups is None or column not in columns:
+            return [], np.zeros(self.n_documents, np.int64)
+        starts = np.asarray(self.groups.offsets)
+        damaged = np.diff(starts) != len(columns)  # lists of another length have no values
+        places = pa.array(starts[:-1] + columns.index(column), pa.int64(), mask=damaged)
+        found = self.groups.values.take(places).dictionary_encode()
+        indices = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
+        return found.dictionary.to_pylist(), indices.astype(np.int64)
 
     def _with_ranges(
         self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
@@ -339,6 +355,7 @@ class CountStore:
         group_columns: tuple[str, ...] = (),
         id_field: str | None = None,
         places: tuple[str, ...] = (),
+        categories: dict[str, Any] | None = None,
         path: Path | None = None,
         identity: str = "",
     ) -> None:
@@ -353,6 +370,7 @@ class CountStore:
         self.group_columns = group_columns  # public: the columns whose values `Block.groups` keeps for tables
         self.id_field = id_field  # public: if each document is a unit, the column of the ids in `Block.units`
         self.places = places  # public: the real paths of the files or the folder that it was read from
+        self.categories = categories or {}  # public: the facts of `Categories`, if documents were asked
         self.path = path  # of the folder; None in memory
         self.identity = identity  # differs between stores that have one path on two machines or at two times
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
@@ -392,6 +410,7 @@ class CountStore:
             group_columns=tuple(meta.get("groups", ())),
             id_field=meta.get("id_field"),
             places=tuple(meta.get("places", ())),
+            categories=meta.get("categories", {}),
             path=folder,
             identity=identity,
         )
@@ -502,6 +521,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             and isinstance(meta.get("id_field"), str | None)
             and isinstance(meta.get("places", []), list)
             and all(isinstance(place, str) for place in meta.get("places", []))
+            and _are_categories(meta.get("categories", {}))
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
@@ -516,6 +536,12 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             "dplda corpus import CORPUS STORE."
         )
     return dict(meta)
+
+
+def _are_categories(facts: Any) -> bool:
+    """Whether `facts` are the facts of `dplda.text.categories.Categories`, or empty."""
+    names = facts["names"] if facts else []
+    return isinstance(facts, dict) and isinstance(names, list) and all(is_name(name) for name in names)
 
 
 def store_identity(folder: Path, meta: dict[str, Any]) -> str:

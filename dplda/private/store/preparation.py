@@ -15,8 +15,9 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,16 @@ from numpy.typing import NDArray
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.base.progress import Progress
 from dplda.base.software import PACKAGE, READ_WITH, digest, versions
-from dplda.private.store.count_store import BLOCK_DOCUMENTS, SCHEMA_WITH_GROUPS, VERSION, Block, CountStore, is_store
+from dplda.private.attributes import ANSWERS
+from dplda.private.store.count_store import (
+    BLOCK_DOCUMENTS,
+    SCHEMA_WITH_GROUPS,
+    TEXT,
+    VERSION,
+    Block,
+    CountStore,
+    is_store,
+)
 from dplda.private.store.fingerprint import keyed_ids
 from dplda.private.store.writer import (
     Notice,
@@ -41,6 +51,7 @@ from dplda.private.store.writer import (
     sweep,
     temporary_store,
 )
+from dplda.text.categories import Categories, answered, category_digest
 from dplda.text.compression import metered, reading
 from dplda.text.counted_files import whole_counts
 from dplda.text.documents import is_document
@@ -178,7 +189,8 @@ class Preparation(ABC):
     `unit` is the column of the privacy unit or ``document``, and `reading` says how text becomes words; it is empty for
     counts. `places` are the files and folders that hold the documents; there are none for documents in memory.
     `group_columns` are the columns that can group documents. `id_field` is the column of ids that tell documents apart,
-    None without one, or if documents are not the units. `cache` is the folder for prepared stores.
+    None without one, or if documents are not the units. `cache` is the folder for prepared stores. `categories` are
+    the facts of `Categories`, if documents are asked.
     """
 
     def __init__(
@@ -191,9 +203,20 @@ class Preparation(ABC):
         group_columns: tuple[str, ...] = (),
         id_field: str | None = None,
         cache: str | Path | None = None,
+        categories: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name, self.unit, self.reading, self.places = name, unit, reading, places
-        self.group_columns, self.id_field, self.cache = group_columns, id_field, cache
+        self.group_columns, self.id_field, self.cache, self.categories = group_columns, id_field, cache, categories
+
+    def asking(self, categories: Categories) -> Preparation:
+        """Return a preparation that also finds the answers of each document.
+
+        Raises `InputError` for counts, which have no text, and for columns that are not read.
+        """
+        raise InputError(
+            "a prepared store or a file of counts has no texts to ask. Name the files of the texts, or import them "
+            "again with --categories."
+        )
 
     @abstractmethod
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
@@ -222,9 +245,10 @@ class Preparation(ABC):
             restart=restart,
             notice=notice,
             key=key,
-            group_columns=self.group_columns,
+            group_columns=(*self.group_columns, *((ANSWERS, TEXT) if self.categories else ())),
             id_field=self.id_field,
             places=self.named_places,
+            categories=self.categories,
         )
 
     @property
@@ -237,9 +261,15 @@ class Prepared(Preparation):
     """Counts that are already a `store`, in memory or on disk."""
 
     def __init__(self, store: CountStore, name: str | None) -> None:
-        places = (*(() if store.path is None else (store.path,)), *map(Path, store.places))
-        columns, id_field = store.group_columns, store.id_field
-        super().__init__(name, store.unit, store.reading, places=places, group_columns=columns, id_field=id_field)
+        super().__init__(
+            name,
+            store.unit,
+            store.reading,
+            places=(*(() if store.path is None else (store.path,)), *map(Path, store.places)),
+            group_columns=tuple(column for column in store.group_columns if column not in (ANSWERS, TEXT)),
+            id_field=store.id_field,
+            categories=store.categories,
+        )
         self.store = store
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
@@ -270,6 +300,7 @@ class RawFiles(Preparation):
         options: dict[str, Any],
         tokenization: Tokenization,
         cache: str | Path | None,
+        categories: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(
             name,
@@ -279,6 +310,7 @@ class RawFiles(Preparation):
             group_columns=tuple(options.get("group_fields", ())),
             id_field=options.get("id_field") if source.unit == DOCUMENT else None,
             cache=cache,
+            categories=categories,
         )
         self.paths, self.source, self.options, self.tokenization = paths, source, options, tokenization
 
@@ -286,6 +318,22 @@ class RawFiles(Preparation):
     def named_places(self) -> tuple[str, ...]:
         """See `Preparation`: without the files in folders."""
         return tuple(os.path.realpath(path) for path in self.paths)
+
+    def asking(self, categories: Categories) -> Preparation:
+        """See `Preparation`. Answers that may differ when they are asked for again are not kept for later runs."""
+        if not isinstance(self.source, TextSource):
+            return super().asking(categories)
+        source = _asked(self.source, categories, self.group_columns)
+        if categories.repeatable:
+            options = {**self.options, "categories": category_digest(categories.facts)}
+            return RawFiles(
+                self.paths, str(self.name), source, options, self.tokenization, self.cache, categories.facts
+            )
+        asked = InMemory(
+            self.name, source, self.tokenization, self.cache, self.group_columns, self.id_field, categories.facts
+        )
+        asked.places = self.places
+        return asked
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -316,11 +364,26 @@ class InMemory(Preparation):
         cache: str | Path | None,
         group_columns: tuple[str, ...] = (),
         id_field: str | None = None,
+        categories: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        facts = tokenization.facts()
-        super().__init__(name, source.unit, facts, group_columns=group_columns, id_field=id_field, cache=cache)
+        super().__init__(
+            name,
+            source.unit,
+            tokenization.facts(),
+            group_columns=group_columns,
+            id_field=id_field,
+            cache=cache,
+            categories=categories,
+        )
         self.source, self.tokenization = source, tokenization
         self._read: CountStore | None = None
+
+    def asking(self, categories: Categories) -> Preparation:
+        """See `Preparation`."""
+        source = _asked(self.source, categories, self.group_columns)
+        return InMemory(
+            self.name, source, self.tokenization, self.cache, self.group_columns, self.id_field, categories.facts
+        )
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -337,6 +400,19 @@ class InMemory(Preparation):
         with self.writer(destination, key, notice=notice) as writer:
             _fill(writer, self.source, self.tokenization, progress)
         self._read = CountStore.open(destination)
+
+
+def _asked(source: TextSource, categories: Categories, columns: tuple[str, ...]) -> TextSource:
+    """Return `source` with the answers of each document. Raises `InputError` for columns that are not read."""
+    for column in categories.columns:
+        if column not in columns:
+            raise InputError(
+                f"a category needs the column {column!r}, without which the corpus was read. Read it with "
+                f"group_fields=[{column!r}]."
+            )
+    if reserved := set(columns) & {ANSWERS, TEXT}:
+        raise InputError(f"the column {min(reserved)!r} has a name that dplda uses itself: rename it.")
+    return replace(source, records=answered(source.records, categories, columns), slow=source.slow or categories.slow)
 
 
 def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:

@@ -5,20 +5,20 @@ Only eligible documents are here (`Block.eligible`). All documents of a unit are
 unit and on released words.
 
 A document's row in a table, too, follows from the document alone (docs/privacy.md, T10): from its values in the group
-columns, a public calendar and lists of groups that are public or released.
+columns, a public calendar and lists of groups that are public or released. So do its answers (T16), which take the
+place of its words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.attributes import Attribute, TableRows
+from dplda.private.attributes import ANSWERS, Answers, Attribute, TableRows
 from dplda.private.store.count_store import Block, CountStore
 from dplda.text.records import DOCUMENT
 
@@ -63,7 +63,9 @@ class UnitRange:
 
 def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
     """Return the store's counts over its whole (private) dictionary, grouped by unit."""
-    return _group_by_unit(store, None, units)
+    width = len(store.dictionary) + 1
+    counts = _group_by_unit(store, lambda block: _word_matrix(block, width).copy(), width, units)
+    return replace(counts, n_words=width - 1)
 
 
 def project(
@@ -74,8 +76,14 @@ def project(
     With the `rows` of a table, the result contains the row of each document.
     """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)  # `columns` caches by identity
+    width, columns = len(store.dictionary) + 1, store.columns(vocabulary)
     # Unknown words select the last column, which is empty.
-    return _group_by_unit(store, store.columns(vocabulary), units, rows)
+    return _group_by_unit(store, lambda block: _word_matrix(block, width)[:, columns], len(columns), units, rows)
+
+
+def answers_of(store: CountStore, answers: Answers, units: UnitRange, rows: TableRows) -> UnitCounts:
+    """Return which of the `answers` each document has, once each, and its row of a table, grouped by unit."""
+    return _group_by_unit(store, lambda block: _answer_matrix(block, store, answers.n), answers.n + 1, units, rows)
 
 
 def units_of_groups(
@@ -121,20 +129,23 @@ def _eligible_blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Bloc
 
 
 def _group_by_unit(
-    store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
+    store: CountStore,
+    matrix_of: Callable[[Block], sparse.csr_array],
+    width: int,
+    units: UnitRange,
+    table_rows: TableRows | None = None,
 ) -> UnitCounts:
-    """Return the words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
+    """Return the counts of the documents of `units`, documents of one unit adjacent.
 
+    ``matrix_of(block)`` makes a new matrix (n_documents, width) of the counts of a block's documents.
     Peak memory is about twice the size of the result: sparse matrices are joined and reordered without any further
     array that has a number for each entry.
     """
-    width = len(store.dictionary) + 1
-    rows, unit_keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
+    rows, unit_keys = [sparse.csr_array((0, width), dtype=np.int32)], []
     of_table = [np.zeros(0, np.int32)]
     for block, keys, inside in _eligible_blocks(store, units):
-        matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
-        matrix = matrix if isinstance(inside, slice) else matrix[inside]
-        rows.append(matrix.copy() if columns is None else matrix[:, columns])
+        matrix = matrix_of(block)
+        rows.append(matrix if isinstance(inside, slice) else matrix[inside])
         rows[-1].sort_indices()
         unit_keys.append(keys)
         if table_rows is not None:
@@ -147,7 +158,27 @@ def _group_by_unit(
         documents = documents[order]
         table = table[order] if len(table) else table
     indptr, words = documents.indptr.astype(np.int64), documents.indices.astype(np.int32, copy=False)
-    return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None), table)
+    return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1], table)
+
+
+def _word_matrix(block: Block, width: int) -> sparse.csr_array:
+    """Return the counts of the words of `block`, (n_documents, width), as a view."""
+    return sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
+
+
+def _answer_matrix(block: Block, store: CountStore, n: int) -> sparse.csr_array:
+    """Return the answers of the documents of `block`, as counts (n_documents, n + 1) over the "words" of `Answers`."""
+    values, of_document = block.values(store.group_columns, ANSWERS)
+    found = [[0, *_answer_numbers(value, n)] for value in (*values, "")]
+    indptr = np.cumsum([0, *map(len, found)])
+    words = np.array([number for numbers in found for number in numbers], np.int32)
+    counts = np.where(words == 0, MINIMUM_LENGTH, 1).astype(np.int32)
+    return sparse.csr_array((counts, words, indptr), shape=(len(found), n + 1))[of_document]
+
+
+def _answer_numbers(value: str, n: int) -> list[int]:
+    """Return the distinct numbers from 1 to `n` that are listed in `value`, ascending; other text is ignored."""
+    return sorted({int(part) for part in value.split() if len(part) < 9 and part.isdecimal()} & set(range(1, n + 1)))
 
 
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,17 +203,11 @@ def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndar
 
 def _groups_of(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
     """Return the groups of the documents of `block` (private), and the index of each one's group, -1 without one."""
-    if block.groups is None or attribute.column not in columns:
-        return [], np.full(block.n_documents, -1, np.int64)
-    starts = np.asarray(block.groups.offsets)
-    damaged = np.diff(starts) != len(columns)  # lists of another length have no values
-    places = pa.array(starts[:-1] + columns.index(attribute.column), pa.int64(), mask=damaged)
-    values = block.groups.values.take(places).dictionary_encode()
+    values, of_document = block.values(columns, attribute.stored_column)
     names: dict[str, int] = {}
-    numbers = np.full(len(values.dictionary) + 1, -1, np.int64)  # the last one is for documents without a value
-    for index, value in enumerate(values.dictionary.to_pylist()):
+    numbers = np.full(len(values) + 1, -1, np.int64)  # the last one is for documents without a value
+    for index, value in enumerate(values):
         name = attribute.group(value)
         if name is not None:
             numbers[index] = names.setdefault(name, len(names))
-    indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
-    return list(names), np.asarray(numbers[indices])
+    return list(names), np.asarray(numbers[of_document])

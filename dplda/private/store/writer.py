@@ -59,6 +59,7 @@ from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments
 
 _LOCK = "lock"
 _SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
+_SHARD_SECONDS = 60.0  # a shard also ends after this time, so that answers of language models are not lost
 _SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 Notice = Callable[[str], object]  # called with one line for the user
@@ -282,19 +283,22 @@ class StoreWriter:
         group_columns: Sequence[str] = (),
         id_field: str | None = None,
         places: Sequence[str] = (),
+        categories: Mapping[str, Any] | None = None,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading, self._group_columns, self._id_field = reading or {}, tuple(group_columns), id_field
         self._places = list(places)
+        self._categories = dict(categories or {})
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
-        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit, tuple(group_columns))
         self._numbers: dict[str, int] = {}  # the dictionary: the index of each word
         self._n_words_written = 0  # in the shards on disk
         self._waiting: list[Any] = []  # record batches for the next shard,
         self._n_waiting = self._n_entries = 0  # and their documents and entries
+        self._began = time.monotonic()  # the shard
         self.n_documents = self.n_read = 0  # documents kept, and documents read, defective ones included
         self.defects: Counter[Defect] = Counter()
 
@@ -332,7 +336,8 @@ class StoreWriter:
         self._n_entries += len(rows[1])
         self.n_documents += len(chunk.ids)
         self.n_read += len(chunk.ids) + chunk.defects.total()
-        if self._n_waiting >= _SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= _SHARD_ENTRIES:
+        full = self._n_waiting >= _SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= _SHARD_ENTRIES
+        if full or (self._n_waiting and time.monotonic() >= self._began + _SHARD_SECONDS):
             with _writing(self._destination):
                 self._flush()
 
@@ -368,7 +373,7 @@ class StoreWriter:
         batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
         reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
         self._take(self._partial.add(batches, reached))
-        self._waiting, self._n_waiting, self._n_entries = [], 0, 0
+        self._waiting, self._n_waiting, self._n_entries, self._began = [], 0, 0, time.monotonic()
 
     def _take(self, shard: Shard) -> None:
         """Add a shard on disk to the dictionary and the fingerprint."""
@@ -394,6 +399,7 @@ class StoreWriter:
             **({"groups": list(self._group_columns)} if self._group_columns else {}),
             **({} if self._id_field is None else {"id_field": self._id_field}),
             **({"places": self._places} if self._places else {}),
+            **({"categories": self._categories} if self._categories else {}),
             "documents": self.n_documents,
             "defects": self._named_defects(),
             "shards": self._partial.n_shards,

@@ -27,6 +27,7 @@ from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.placements.stages import word_shares
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.private import Release, WordFrequencies, statistics
+from dplda.private.attributes import TableRows
 from dplda.private.curator import Curator
 from dplda.private.noise import Noise
 from dplda.private.passes.local_passes import LocalPasses
@@ -72,10 +73,10 @@ class CanaryScores(Attacker):
         self.scores = np.zeros(n_canaries)
         self._alone, self._passes = alone, passes
 
-    def use_words(self, words: Sequence[str]) -> None:
+    def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """See `OutputGate`."""
-        super().use_words(words)
-        self._alone.use_words(words)
+        super().use_words(words, rows)
+        self._alone.use_words(words, rows)
 
     def word_frequencies(self) -> WordFrequencies:
         """See `OutputGate`."""

@@ -1,0 +1,135 @@
+"""`dplda ask`: answers all questions of a plan file in one charged run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.base.errors import InputError
+from dplda.cli.budget_command import tell_spent, tell_weakness
+from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.options import (
+    MODELS,
+    READING_NAMES,
+    GroupedCommand,
+    chosen_categories,
+    dry_run_option,
+    json_option,
+    ledger_option,
+    open_ledger,
+    quiet_option,
+    read,
+    simulate_options,
+    simulate_seed,
+)
+from dplda.cli.table_commands import add_misfits, ask_about_misfits, show_topic_tables
+
+if TYPE_CHECKING:
+    from dplda.runs.questions import Findings
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("corpus", nargs=-1)
+@click.option("--batch", metavar="NAME", help="The name of this batch, if the plan names a series, such as its week.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Also write the answers on this new page."
+)
+@click.option(
+    "--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the model of a fit [models]."
+)
+@click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups.")
+@dry_run_option
+@simulate_options
+@json_option
+@quiet_option
+@ledger_option
+def ask(
+    plan: Path,
+    corpus: tuple[str, ...],
+    batch: str | None,
+    output: Path | None,
+    models: Path,
+    as_json: bool,
+    quiet: bool,
+    ledger_path: Path | None,
+    **options: Any,
+) -> None:
+    """Answer all questions of the file PLAN about CORPUS, in one run with one guarantee.
+
+    PLAN is a YAML file that names the documents, the budget of all answers together, and the questions, each in your
+    own words: what the documents are about (fit), how that differs (tabulate), how many are in a category (count), and
+    which words tell groups apart (words). CORPUS stands in for the documents that PLAN names. All questions are priced
+    together before anything is read.
+
+    With `series: NAME` in PLAN, each run is on a new batch of documents, and topics continue those of the last batch.
+    """
+    from dplda.model.topic_model import refuse_existing
+    from dplda.report.answers_page import write_answers
+    from dplda.runs.plan_files import read_plan
+    from dplda.runs.questions import plan_questions
+
+    if output is not None:
+        refuse_existing(output)
+    seed, file = simulate_seed(options), read_plan(plan)
+    places = corpus or file.corpus
+    if not places:
+        raise InputError(f"{plan} names no corpus. Add `corpus: PATH`, or give CORPUS.")
+    source = read(places, dict(file.reading))
+    categories = chosen_categories(language=source.reading.get("language"), **file.asked)
+    if categories is not None:
+        source = source.asking(categories)
+    wanted = [table for question in file.questions for table in question.tables]
+    ledger = open_ledger(ledger_path)
+    asked = replace(file.options, batch=batch or file.options.batch, simulate_seed=seed)
+    planned = plan_questions(file.questions, source, ledger, asked)
+    inspected = {**dict.fromkeys(READING_NAMES), **file.reading, "yes": options["yes"]}
+    if options["dry_run"]:
+        report = look(places, inspected)
+        add_misfits(report, source, wanted, inspected)
+        show_dry_run(report, planned, None, ledger_path, as_json=as_json)
+        return
+    ask_about_misfits(places, source, wanted, inspected)
+    with following(quiet=as_json or quiet) as progress:
+        findings = planned.execute(ledger, folder=models / planned.id, progress=progress)
+    private_notes(source.notes)
+    if output is not None:
+        write_answers(findings, output)
+    if as_json:
+        print_json(findings.to_json())
+        return
+    show_findings(findings)
+    if output is not None:
+        say(f"Wrote {output}. Open it in a browser; it needs no network.")
+    tell_spent(ledger, planned.dataset, findings.privacy)
+
+
+def show_findings(findings: Findings) -> None:
+    """Print each question with its answer, and the guarantee of all answers together."""
+    from dplda.cli.count_command import show_count_tables
+    from dplda.cli.topics_command import show_topics
+    from dplda.cli.words_command import show_word_tables
+    from dplda.runs.indicator_tables import Counts, Words
+
+    statement = findings.privacy
+    if statement.sound:
+        say(f"All answers together are {statement.in_words}.", style="green")
+        tell_weakness(statement)
+    else:
+        say(statement.reason, style="bold red")
+    for question, answer in zip(findings.questions, findings.tables, strict=True):
+        say("")
+        say(question, style="bold")
+        if isinstance(answer, Counts):
+            show_count_tables(answer)
+        elif isinstance(answer, Words):
+            show_word_tables(answer)
+        elif answer is not None:
+            show_topic_tables(answer, findings.model)
+        elif findings.model is not None:
+            show_topics(findings.model)
+    say("")

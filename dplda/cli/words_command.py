@@ -1,0 +1,154 @@
+"""`dplda words`: the words that tell groups or periods of documents apart."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.base.errors import InputError
+from dplda.cli.budget_command import tell_spent, tell_weakness
+from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.console import following, print_json, private_notes, say, table
+from dplda.cli.options import (
+    GroupedCommand,
+    category_options,
+    find_categories,
+    json_option,
+    ledger_option,
+    open_ledger,
+    open_model,
+    public_topics_option,
+    public_words,
+    question_settings,
+    quiet_option,
+    read_like,
+    reading_options,
+)
+from dplda.cli.table_commands import (
+    add_misfits,
+    ask_about_misfits,
+    grouping_options,
+    output,
+    tell_private_groups,
+    wanted_tables,
+    write_tables,
+)
+
+if TYPE_CHECKING:
+    from dplda.runs.indicator_tables import Words, WordTable
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("named", metavar="[RUN] CORPUS...", nargs=-1, required=True)
+@click.option(
+    "--vocabulary",
+    metavar="FILE|LANGUAGE:COUNT",
+    help="Compare these public words: a file with one on each line, or the most frequent words of a language, such as "
+    "english:2000. Without it, the words are those that RUN released.",
+)
+@category_options
+@public_topics_option
+@grouping_options
+@reading_options
+@json_option
+@quiet_option
+@ledger_option
+def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Show the words that are more frequent in each group or period of CORPUS than in all others.
+
+    The words are those that RUN released, or those of a public list (--vocabulary; then give CORPUS alone). Shares and
+    lifts have intervals that all hold together with 95 % probability. With --categories or --question, documents may
+    also be grouped by a category, such as --by "category(angry)". The answer is charged to the budget of CORPUS.
+    """
+    from dplda.runs.group_words import plan_words
+    from dplda.runs.tabulation import stored_columns
+
+    if not options["by"] and options["between"] is None:
+        raise click.UsageError("name the groups whose words are compared, such as --by product or --by 'month(date)'.")
+    out, wanted, categories = output(options), wanted_tables(options), find_categories(options)
+    settings = question_settings(options)  # refused before anything is read
+    columns = list(dict.fromkeys([*stored_columns(wanted), *(() if categories is None else categories.columns)]))
+    reading = {**options, "group_fields": columns}
+    if options["vocabulary"] is None:
+        run, *corpus = named
+        if not corpus:
+            raise click.UsageError("give RUN and CORPUS, or CORPUS and --vocabulary.")
+        model = open_model(run, ledger_path)
+        source = read_like(corpus, reading, model.facts.reading)
+        source = source if categories is None else source.asking(categories)
+        planned = plan_words(model, source, wanted, **settings, **_calendar(options))
+    else:
+        corpus, model = list(named), None
+        if len(corpus) > 1 and not os.path.exists(corpus[0]):
+            raise InputError(f"there is no file {corpus[0]}. With --vocabulary, give CORPUS alone.")
+        source = read_like(corpus, reading, {})
+        source = source if categories is None else source.asking(categories)
+        listed = public_words(options["vocabulary"], source) or ()
+        del settings["public_topics"]
+        planned = plan_words(listed, source, wanted, **settings, **_calendar(options))
+    if options["dry_run"]:
+        report = look(corpus, {**options, "language": source.reading.get("language")})
+        add_misfits(report, source, wanted, options)
+        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
+        return
+    ask_about_misfits(corpus, source, wanted, options)
+    ledger = open_ledger(ledger_path)
+    with following(quiet=as_json or quiet) as progress:
+        found = planned.execute(ledger, progress=progress)
+    private_notes(source.notes)
+    show_words(found, out, as_json=as_json)
+    if not as_json:
+        tell_spent(ledger, planned.dataset, found.privacy)
+
+
+def _calendar(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("zone", "date_format")}
+
+
+def show_words(found: Words, out: Path | None, *, as_json: bool) -> None:
+    """Print the words of each group and their guarantee, and write them to `out`."""
+    if out is not None:
+        write_tables(found, out)
+    if as_json:
+        print_json(found.to_json())
+        return
+    statement = found.privacy
+    if statement.sound:
+        besides = f", besides what the words of run {found.of} cost" if found.of else ""
+        say(f"These words are {statement.in_words}{besides}.", style="green")
+        tell_weakness(statement)
+    else:
+        say(statement.reason, style="bold red")
+    show_word_tables(found)
+    say("")
+    if out is not None:
+        say(f"Wrote {out}.")
+    else:
+        say(f"All shares with their intervals: dplda tables {shlex.quote(found.run)} --csv FILE")
+
+
+def show_word_tables(found: Words) -> None:
+    """Print the words of each group of `found`."""
+    for one in found.tables:
+        say("")
+        _show_table(one)
+
+
+def _show_table(one: WordTable) -> None:
+    """Print the words of each group that are certain, with their lifts."""
+    rows: list[tuple[str, ...]] = []
+    for row, contrasts in zip(one.rows, one.distinctive(), strict=True):
+        certain = [f"{each.word} {each.lift.low:.1f}" for each in contrasts or () if each.certain]
+        rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
+    head = "words that are more frequent here, and at least how many times"
+    table((*one.by, head), rows, wide=head)
+    tell_private_groups(one)
+    compared = "the other of the two groups" if one.compares_two else "all other groups together"
+    say(
+        f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
+        "probability."
+    )

@@ -1,0 +1,83 @@
+"""(xiii) The words that a document contains, and a constant that counts the document, in its row of a table.
+
+They tell how many documents of each group contain a word (docs/privacy.md, T17), or have an answer, which is a word of
+a document then (T16).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dplda.base.compiled import compiled
+from dplda.private.statistics.clipping import FAST, MASS_SHARE, clear, round_up
+from dplda.private.statistics.expected_counts import COUNT_SHARE
+from dplda.private.statistics.statistic import (
+    NONNEGATIVE,
+    ROW_PER_TABLE_ROW,
+    Contribution,
+    Statistic,
+    as_float32,
+    equal_weights,
+)
+
+# A document's vector has norm at most 1; there is room for the mass coordinate and for rounding.
+INDICATOR_CLIP = (1 + 1e-4) / math.sqrt(1 - MASS_SHARE**2)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _indicators(words, counts, first, last, length, scale, matrix, shape, room, out):
+    k, _, _, row, alpha = shape  # k is one more than the number of words
+    clear(out, 0, row)
+    square = np.float64(alpha) * np.float64(alpha)
+    for e in range(first, last):
+        weight = np.float64(scale[words[e]])
+        square += weight * weight
+    shrunk = np.float32(1.0 / max(np.sqrt(square), 1.0))
+    for e in range(first, last):
+        out[words[e]] = scale[words[e]] * shrunk
+    out[k - 1] = alpha * shrunk
+
+
+WORD_INDICATORS = Statistic(
+    name=f"{__name__}:WORD_INDICATORS",
+    layout=ROW_PER_TABLE_ROW,
+    replace_factor=NONNEGATIVE,
+    contribution=_indicators,
+    row=lambda k, directions: round_up(k),
+)
+
+
+def word_indicators(weights: np.ndarray, size_weight: float, n_rows: int) -> Contribution:
+    """(xiii): the weight of each word that a document contains, and then `size_weight`, in the document's row.
+
+    The nonnegative `weights` (n_words,) are public; a word of weight 0 is left out. A document's vector is scaled down
+    to norm 1 if its norm is larger. The sum is (n_rows, n_words + 1). A unit's documents have equal weights, which sum
+    to 1, over all rows that they are in.
+    """
+    n_words = len(weights)
+    columns = np.zeros((n_words, n_words + 1), np.float32)
+    return Contribution(
+        WORD_INDICATORS,
+        as_float32(weights),
+        columns,
+        equal_weights(n_words + 1),
+        float(size_weight),
+        table_rows=n_rows,
+    )
+
+
+def answer_weights(at_most: int) -> tuple[float, float]:
+    """Return the weights of an answer and of the size, so that `at_most` answers and the size have norm 1 (T16)."""
+    answer_weight = 1 / math.sqrt(at_most * (1 + COUNT_SHARE**2))
+    return answer_weight, math.sqrt(at_most) * COUNT_SHARE * answer_weight
+
+
+def answer_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution:
+    """(xiii) of `Answers`: the `answer_weights` of a document's answers, and of the document, in its row.
+
+    The sum is (n_rows, n_answers + 2); its first column, of the word that all documents hold, is 0.
+    """
+    answer_weight, size_weight = answer_weights(at_most)
+    return word_indicators(np.append(0.0, np.full(n_answers, answer_weight)), size_weight, n_rows)

@@ -1,0 +1,169 @@
+"""`count`: how many documents match each category, by groups and periods, in one charged run (docs/privacy.md, T16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Any, Unpack
+
+from dplda.base.config import MINIMUM_LENGTH
+from dplda.base.errors import InputError
+from dplda.budget import RunRecord
+from dplda.budget.events import Stage
+from dplda.learning.settings import DEFAULTS
+from dplda.private import QueryGate
+from dplda.private.attributes import TableRows
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, answer_indicators, answer_weights
+from dplda.runs.charged_query import QueryOptions, ask
+from dplda.runs.corpus import Corpus
+from dplda.runs.indicator_tables import Counts, CountTable
+from dplda.runs.run import Run
+from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
+from dplda.text.categories import NO_ANSWER, NONE, Categories, category_digest, classified_categories, listed_categories
+from dplda.text.records import DOCUMENT
+
+_COUNT = "count"  # the kind of such a run, in its parameters
+MOST_ANSWERS = 3  # of a document, by default
+
+
+def count(
+    corpus: Corpus,
+    categories: Categories | Mapping[str, Any] | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    *,
+    classify: Callable[[str], Any] | None = None,
+    at_most: int | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    between: tuple[str, str] | None = None,
+    zone: str = "UTC",
+    date_format: str = "",
+    sampling: bool = False,
+    **options: Unpack[QueryOptions],
+) -> Counts:
+    """Release how many documents of `corpus` match each of `categories` under (epsilon, delta) differential privacy.
+
+    `categories` maps names to rules, such as ``{"refund": ["refund", "money back"]}``
+    (`dplda.text.categories.listed_categories`), or lists the possible answers of ``classify(text)``
+    (`dplda.text.categories.classified_categories`). Without them, `corpus` must have been imported with categories.
+
+    A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
+    many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
+    `between`, `zone`, `date_format`, `sampling` and `options` are as in `dplda.tabulate`.
+
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    """
+    asked = _asked(corpus, categories, classify)
+    tables = groupings(by, groups or {}, dates, zone, date_format, between)
+    if classify is not None and at_most is None:
+        at_most = 1
+    run = plan_counts(
+        asked, tables, epsilon, delta, at_most=at_most, zone=zone, date_format=date_format, sampling=sampling, **options
+    )
+    return ask(run, options)
+
+
+def _asked(
+    corpus: Corpus,
+    categories: Categories | Mapping[str, Any] | Sequence[str] | None,
+    classify: Callable[[str], Any] | None,
+) -> Corpus:
+    """Return `corpus` with the answers of each document to `categories`."""
+    if isinstance(categories, Mapping) and classify is None:
+        language = str(corpus.reading.get("language", "en"))
+        return corpus.asking(listed_categories(categories, language=language))
+    if isinstance(categories, Categories) and classify is None:
+        return corpus.asking(categories)
+    if categories is None and classify is None:
+        return corpus
+    if isinstance(categories, str | Mapping | Categories | None) or classify is None:
+        raise InputError(
+            "categories must map names to rules, or list the possible answers of the function classify=..., such as "
+            "['yes', 'no']."
+        )
+    return corpus.asking(classified_categories(tuple(categories), classify))
+
+
+def plan_counts(
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    epsilon: float,
+    delta: float,
+    *,
+    at_most: int | None = None,
+    zone: str = "UTC",
+    date_format: str = "",
+    sampling: bool = False,
+    **options: Unpack[QueryOptions],
+) -> Run[Counts]:
+    """Plan `tables`, the result of `groupings`, of the answers of `corpus`; nothing is spent or read.
+
+    Raises `InputError` if documents were not asked, for columns that `corpus` was read without, and for tables that are
+    too large.
+    """
+    names = corpus.categories
+    if not names:
+        raise InputError(
+            "the documents were not asked anything: name --categories FILE, or import them with --categories."
+        )
+    n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
+    at_most = min(n_given, MOST_ANSWERS) if at_most is None else at_most
+    if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
+        raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
+    answer_weight, size_weight = answer_weights(at_most)
+
+    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> CountTable:
+        gate.use_answers(names, rows)
+        found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
+        return CountTable(
+            by=tuple(axis.attribute.name for axis in rows.axes),
+            groups=tuple(axis.names for axis in rows.axes),
+            private=private,
+            totals=found.total[:, 1:-1] / answer_weight,
+            counts=found.total[:, -1] / size_weight,
+            std=found.std / answer_weight,
+            sampling=sampling,
+            titles=names,
+            size_precision=size_weight / answer_weight,
+            at_most=at_most,
+        )
+
+    return plan_by_group(
+        _COUNT,
+        Counts,
+        release,
+        corpus,
+        tables,
+        epsilon,
+        delta,
+        options,
+        model=None,
+        width=len(names),
+        statistic=WORD_INDICATORS,
+        facts={
+            "categories": list(names),
+            "at_most": at_most,
+            "categories_digest": category_digest(corpus.category_facts),
+            **calendar_facts(zone, date_format),
+        },
+    )
+
+
+def counted_units(unit: str) -> str:
+    """Name what counts are of, such as ``documents of at least three words``."""
+    what = "documents of" if unit == DOCUMENT else f"{unit}s with a document of"
+    return f"{what} at least {MINIMUM_LENGTH} words"
+
+
+def is_count(run: RunRecord) -> bool:
+    """Whether `run` is a finished run of `count`."""
+    return run.parameters.get("kind") == _COUNT and run.result is not None
+
+
+def load_counts(run: RunRecord, *, sampling: bool = False) -> Counts:
+    """Return the counts that `run` released. Raises `InputError` if it made none."""
+    if not is_count(run) or run.result is None:
+        raise InputError(f"Run {run.id} made no counts. List runs with `dplda runs`.")
+    return Counts.of_released(run.result, run=run.id, of="", dataset=run.dataset, sampling=sampling)

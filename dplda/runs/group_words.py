@@ -1,0 +1,116 @@
+"""`distinctive_words`: the words that tell groups of documents apart, in one charged run (docs/privacy.md, T17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Unpack
+
+import numpy as np
+
+from dplda.base.errors import InputError
+from dplda.budget import RunRecord
+from dplda.budget.events import Stage
+from dplda.learning.settings import DEFAULTS
+from dplda.model.topic_model import TopicModel
+from dplda.private import QueryGate
+from dplda.private.attributes import TableRows
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
+from dplda.runs.charged_query import QueryOptions, ask
+from dplda.runs.corpus import Corpus
+from dplda.runs.indicator_tables import Words, WordTable
+from dplda.runs.run import Run
+from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
+
+_WORDS = "words"  # the kind of such a run, in its parameters
+_MOST_WORDS = 5_000  # a document that has more of them weighs less, and each costs memory
+
+
+def distinctive_words(
+    words: TopicModel | Sequence[str],
+    corpus: Corpus,
+    by: str | Sequence[str] = (),
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    *,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    between: tuple[str, str] | None = None,
+    zone: str = "UTC",
+    date_format: str = "",
+    **options: Unpack[QueryOptions],
+) -> Words:
+    """Release which words tell the groups of `corpus` apart under (epsilon, delta) differential privacy.
+
+    `words` are those that a model released, or a public list. A document counts with 1 / sqrt(1 + d) if it has d of
+    them, so that a short list means less noise. The other parameters are as in `dplda.tabulate`; there must be groups.
+
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    """
+    tables = groupings(by, groups or {}, dates, zone, date_format, between)
+    run = plan_words(words, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, **options)
+    return ask(run, options)
+
+
+def plan_words(
+    words: TopicModel | Sequence[str],
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    epsilon: float,
+    delta: float,
+    *,
+    zone: str = "UTC",
+    date_format: str = "",
+    **options: Unpack[QueryOptions],
+) -> Run[Words]:
+    """Plan `tables`, the result of `groupings`, of the document frequencies of `words`; nothing is spent or read.
+
+    Raises `InputError` for no or too many words, for a table without groups, for columns that `corpus` was read
+    without, and for tables that are too large.
+    """
+    model = words if isinstance(words, TopicModel) else None
+    listed = tuple(words.vocabulary) if isinstance(words, TopicModel) else tuple(words)
+    if not 1 <= len(set(listed)) == len(listed) <= _MOST_WORDS or not all(isinstance(word, str) for word in listed):
+        raise InputError(f"words must be 1 to {_MOST_WORDS:,} different words, or a model.")
+    if not all(tables):
+        raise InputError("name the groups whose words are compared, such as by product.")
+
+    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> WordTable:
+        gate.use_words(listed, rows)
+        found = gate.release(Stage.TABLE, word_indicators(np.ones(len(listed)), 1.0, len(rows)), INDICATOR_CLIP)
+        return WordTable(
+            by=tuple(axis.attribute.name for axis in rows.axes),
+            groups=tuple(axis.names for axis in rows.axes),
+            private=private,
+            totals=found.total[:, :-1],
+            counts=found.total[:, -1],
+            std=found.std,
+            titles=listed,
+        )
+
+    return plan_by_group(
+        _WORDS,
+        Words,
+        release,
+        corpus,
+        tables,
+        epsilon,
+        delta,
+        options,
+        model=model,
+        width=len(listed),
+        statistic=WORD_INDICATORS,
+        facts={"n_words": len(listed), **calendar_facts(zone, date_format)},
+    )
+
+
+def is_words(run: RunRecord) -> bool:
+    """Whether `run` is a finished run of `distinctive_words`."""
+    return run.parameters.get("kind") == _WORDS and run.result is not None
+
+
+def load_words(run: RunRecord) -> Words:
+    """Return the words that `run` released. Raises `InputError` if it made none."""
+    if not is_words(run) or run.result is None:
+        raise InputError(f"Run {run.id} compared no words. List runs with `dplda runs`.")
+    return Words.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), dataset=run.dataset)

@@ -1,0 +1,150 @@
+"""Plan files of `dplda ask`: which documents are read, what all answers may cost, and the questions.
+
+corpus: tickets.csv
+text_field: body
+unit_field: customer
+epsilon: 4
+categories:
+  refund: [refund, money back]
+questions:
+  - ask: What do customers write about?
+    fit: {topics: 8}
+  - ask: How many ask for a refund, in which product, and since when?
+    count: {by: [product, month(created)]}
+  - ask: Which words mark those who ask for a refund?
+    words: {by: category(refund)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from dplda.base.errors import InputError
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.questions import KINDS, Question
+from dplda.runs.tabulation import groupings, stored_columns
+from dplda.text.reading_options import Reading
+from dplda.text.word_files import read_mapping, read_word_list
+
+_READING = tuple(name for name in Reading.__annotations__ if name != "group_fields")
+_RUN = ("dataset", "epsilon", "delta", "adjacency", "series", "batch", "seed_words")
+_ASKED = {  # keys, and the parameters of `dplda.cli.options.chosen_categories`
+    **{name: name for name in ("question", "answers", "endpoint", "model", "timeout", "remote")},
+    "categories": "rules",
+}
+_CALENDAR = ("zone", "date_format")
+_KEYS = ("corpus", *_READING, *_RUN, *_ASKED, *_CALENDAR, "groups", "from", "to", "questions")
+_OF_KIND = {
+    "fit": ("topics", "words", "vocabulary", "seed_words", "min_document_frequency", "max_document_frequency"),
+    "tabulate": ("by", "between"),
+    "count": ("by", "between", "at_most"),
+    "words": ("by", "between", "vocabulary"),
+}
+_FIT_NAMES = {"topics": "n_topics"}
+_HINT = "See the example in docs/questions.md."
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file says; paths in it are relative to its folder."""
+
+    corpus: tuple[str, ...]
+    """The files or folder of the documents; empty if the plan names none."""
+    reading: Mapping[str, Any]
+    """How they are read (`Reading`), with the columns that the questions need."""
+    run: Mapping[str, Any]
+    """Options of the whole run, fields of `FitOptions`."""
+    asked: Mapping[str, Any]
+    """What each document is asked: ``rules`` of categories, or a ``question`` with what belongs to it."""
+    questions: tuple[Question, ...]
+
+    @property
+    def options(self) -> FitOptions:
+        """The options of the whole run."""
+        return FitOptions(**self.run)
+
+
+def read_plan(path: Path) -> PlanFile:
+    """Read the plan file `path`. Raises `InputError`, which names what is wrong, for anything else."""
+    given = read_mapping(path, _HINT, "key")
+    _refuse_unknown(given, _KEYS, str(path))
+    listed = given.get("questions")
+    if not isinstance(listed, list) or not listed:
+        raise InputError(f"{path} has no list of questions. {_HINT}")
+    try:
+        questions = tuple(_question(place, each, given, path.parent) for place, each in enumerate(listed, 1))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    corpus = given.get("corpus", [])
+    corpus = corpus if isinstance(corpus, list) else [corpus]
+    if not all(isinstance(each, str) for each in corpus):
+        raise InputError(f"{path}: corpus must be the path of a file or folder, or a list of files.")
+    columns = dict.fromkeys(column for question in questions for column in stored_columns(question.tables))
+    rules = given.get("categories") or {}
+    if not isinstance(rules, Mapping):
+        raise InputError(f"{path}: categories must map names to rules.")
+    columns |= dict.fromkeys(
+        str(rule["column"]) for rule in rules.values() if isinstance(rule, Mapping) and "column" in rule
+    )
+    reading = {name: given[name] for name in _READING if given.get(name) is not None}
+    return PlanFile(
+        corpus=tuple(str(path.parent / each) for each in corpus),
+        reading={**reading, "group_fields": list(columns)},
+        run={name: given[name] for name in _RUN if given.get(name) is not None},
+        asked={"rules": None, **{_ASKED[name]: given[name] for name in _ASKED if given.get(name) is not None}},
+        questions=questions,
+    )
+
+
+def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> Question:
+    """Return the question `given` in the list of the `plan`."""
+    kinds = [kind for kind in KINDS if isinstance(given, Mapping) and kind in given]
+    if len(kinds) != 1 or not isinstance(given.get("ask"), str) or not given["ask"].strip():
+        raise InputError(f"question {place} needs `ask: ...` and one of {', '.join(KINDS)}. {_HINT}")
+    (kind,) = kinds
+    text = " ".join(given["ask"].split())
+    _refuse_unknown(given, ("ask", "weight", kind), f"question {place}")
+    options = given[kind] or {}
+    if not isinstance(options, Mapping):
+        raise InputError(f"question {place}: {kind} must be followed by its options, such as {{by: product}}. {_HINT}")
+    _refuse_unknown(options, _OF_KIND[kind], f"question {place}")
+    weight = given.get("weight", 0)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1000:
+        raise InputError(f"question {place}: weight must be a number from 0 to 1000.")
+    options = dict(options)
+    if isinstance(options.get("vocabulary"), str):
+        options["vocabulary"] = read_word_list(folder / options["vocabulary"])
+    if kind == "fit":
+        chosen = {_FIT_NAMES.get(name, name): value for name, value in options.items()}
+        return Question(text, kind, chosen, weight=float(weight))
+    by, between = options.pop("by", ()), options.pop("between", None)
+    calendar = {name: str(plan[name]) for name in _CALENDAR if plan.get(name) is not None}
+    by_names = [by] if isinstance(by, str) else by
+    groups = {column: names for column, names in (plan.get("groups") or {}).items() if column in str(by_names)}
+    dated = any("(" in str(each) and not str(each).startswith(("bool(", "category(")) for each in by_names)
+    dates = (plan.get("from"), plan.get("to")) if dated else (None, None)
+    used = calendar if dated or between is not None else {name: calendar[name] for name in calendar if name == "zone"}
+    tables = groupings(
+        by_names,
+        groups,
+        dates,
+        used.get("zone", "UTC"),
+        used.get("date_format", ""),
+        None if between is None else tuple(between),
+    )
+    if kind == "words" and not all(tables):
+        raise InputError(f"question {place}: words are compared between groups; name them with `by`.")
+    return Question(text, kind, options, tables, used, float(weight))
+
+
+def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
+    """Raise `InputError` for a key that is not `known`."""
+    for key in given:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            meant = f" Did you mean {near[0]!r}?" if near else f" Known are {', '.join(known)}."
+            raise InputError(f"{where} has a key {str(key)!r} that dplda does not know.{meant}")

@@ -1,0 +1,249 @@
+"""A plan of questions: topics, tables, counts and words in one charged run, with one guarantee.
+
+The questions share the budget of the run by their weights, in mu^2. Each is planned as a run of its own with its part,
+and the run reserves the events of all of them (docs/privacy.md, section 4.2). They are answered in the order of the
+plan, from one pass of reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from dplda.base.errors import InputError
+from dplda.budget import Ledger, RunRecord
+from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
+from dplda.budget.events import Event, PrivacyStatement
+from dplda.model.topic_model import TopicModel
+from dplda.private.statistics import Statistic
+from dplda.private.statistics.expected_counts import TABLE_PROPORTIONS
+from dplda.private.statistics.word_indicators import WORD_INDICATORS
+from dplda.runs.charged_query import QueryOptions
+from dplda.runs.corpus import Corpus
+from dplda.runs.counting import plan_counts
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.fitting import plan_fit
+from dplda.runs.group_words import plan_words
+from dplda.runs.indicator_tables import Counts, Words
+from dplda.runs.released_table import Tables
+from dplda.runs.run import OpenRun, Run
+from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables
+
+Kind = Literal["fit", "tabulate", "count", "words"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_PLAN = "plan"  # the kind of such a run, in its parameters
+_WEIGHTS: dict[Kind, float] = {"fit": 4.0, "tabulate": 1.0, "count": 1.0, "words": 2.0}
+_RECORDED: dict[Kind, str] = {"tabulate": "table", "count": "count", "words": "words"}  # kinds of runs of their own
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question in the user's words, and what answers it."""
+
+    text: str
+    kind: Kind
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of a fit (`FitOptions`), without those of the whole run; ``at_most`` of a count, or the ``vocabulary`` of
+    words, a public list."""
+    tables: tuple[tuple[Grouping, ...], ...] = ()
+    """What the answer is grouped by, except for a fit."""
+    calendar: Mapping[str, str] = field(default_factory=dict)
+    """The ``zone`` and the ``date_format`` of dates."""
+    weight: float = 0.0
+    """The share of the run's mu^2, times the sum of all weights; 0 stands for the default of the kind."""
+
+    @property
+    def share(self) -> float:
+        """The weight, or the default of the kind."""
+        return self.weight or _WEIGHTS[self.kind]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The answers to the questions of a plan."""
+
+    run: str
+    privacy: PrivacyStatement
+    questions: tuple[str, ...]
+    model: TopicModel | None
+    """The topics, if a question asks for them."""
+    tables: tuple[Tables | None, ...]
+    """The answer to each question; None if it is the topics."""
+
+    def released(self) -> dict[str, Any]:
+        """Return the released numbers as plain JSON, without the topics, which are in the folder of the model."""
+        return {
+            "answers": [None if each is None else each.released() for each in self.tables],
+            "privacy": self.privacy.to_json(),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the questions with their answers as plain JSON."""
+        topics = None if self.model is None else {"topics": self.model.facts.run}
+        answers = [topics if each is None else each.to_json() for each in self.tables]
+        asked = zip(self.questions, answers, strict=True)
+        return {
+            "run": self.run,
+            "answers": [{"question": question, "answer": answer} for question, answer in asked],
+            "privacy": self.privacy.to_json(),
+        }
+
+
+def plan_questions(
+    questions: Sequence[Question],
+    corpus: Corpus,
+    ledger: Ledger | Literal[False],
+    options: FitOptions,
+    model: TopicModel | None = None,
+) -> Run[Findings]:
+    """Plan a run that answers `questions` about `corpus`; nothing is spent or read.
+
+    `options` are those of the whole run: dataset, epsilon, delta, adjacency, series, batch, engine and seed of
+    simulated noise. Questions about topics are about those of the fit in the plan, or else about `model`. Raises
+    `InputError` if there is no question, more than one fit, or a question about topics before them, and for what the
+    planning of any question refuses.
+    """
+    if not questions:
+        raise InputError("the plan has no questions.")
+    kinds = [question.kind for question in questions]
+    if kinds.count("fit") > 1:
+        raise InputError("the plan fits topics twice. Ask one question with `fit`.")
+    fitted = model is not None
+    for question in questions:
+        fitted = fitted or question.kind == "fit"
+        if not fitted and (question.kind == "tabulate" or (question.kind == "words" and not question.options)):
+            raise InputError(f"{question.text!r} is about topics, and no question before it asks for them with `fit`.")
+    total = math.fsum(question.share for question in questions)
+    mu_squared = capacity(options.epsilon, options.delta).mu_squared
+    parts, events, statistics = list[_Part](), list[Event](), list[Statistic]()
+    for question in questions:
+        share = question.share / total
+        delta = share * options.delta
+        epsilon = gaussian_epsilon(math.sqrt(share * mu_squared), (1 - FAILURE_SHARE) * delta)
+        parts.append(_plan(question, corpus, ledger, options, epsilon, delta))
+        events += parts[-1].events
+        statistics += [each for each in parts[-1].statistics if each not in statistics]
+    if run_epsilon(events, options.delta) > options.epsilon * (1 + 1e-9):
+        raise AssertionError("the questions cost more than the run")
+
+    def learn(opened: OpenRun) -> Findings:
+        fitted, answers = model, list[Tables | None]()
+        for question, part in zip(questions, parts, strict=True):
+            found = part.run(fitted).learn(opened)
+            if isinstance(found, TopicModel):
+                fitted = found
+            answers.append(None if question.kind == "fit" else found)
+        texts = tuple(question.text for question in questions)
+        own = fitted if "fit" in kinds else None
+        return Findings(opened.id, opened.privacy, texts, own, tuple(answers))
+
+    asked = [
+        {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}
+        for question in questions
+    ]
+    base: Run[Any] = parts[kinds.index("fit") if "fit" in kinds else 0].run(model)
+    return replace(
+        base,
+        privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
+        events=tuple(events),
+        statistics=statistics,
+        parameters={**base.parameters, "kind": _PLAN, "questions": asked},
+        learn=learn,
+        passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
+    )
+
+
+def _names(table: Sequence[Grouping]) -> str:
+    return ",".join(each.attribute.name for each in table)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The plan of one question. Its events do not depend on the topics that it is about, which the run may learn."""
+
+    events: Sequence[Event]
+    statistics: Sequence[Statistic]
+    run: Callable[[TopicModel | None], Run[Any]]
+    """Plans the run that answers the question, given these topics."""
+
+
+def _plan(
+    question: Question,
+    corpus: Corpus,
+    ledger: Ledger | Literal[False],
+    options: FitOptions,
+    epsilon: float,
+    delta: float,
+) -> _Part:
+    """Plan `question` with this part of the budget."""
+    of_query: QueryOptions = {
+        "dataset": options.series or options.dataset or corpus.name,
+        "adjacency": options.adjacency,
+        "engine": options.engine,
+        "scheduler": options.scheduler,
+        "simulate_seed": options.simulate_seed,
+    }
+    if question.kind == "fit":
+        fit = plan_fit(corpus, ledger, replace(options, **question.options, epsilon=epsilon, delta=delta))
+        return _Part(fit.events, fit.statistics, lambda model: fit)
+    settings: dict[str, Any] = {**question.calendar, **of_query}
+    if question.kind == "count":
+        counts = plan_counts(corpus, question.tables, epsilon, delta, **question.options, **settings)
+        return _Part(counts.events, counts.statistics, lambda model: counts)
+    events = calibrate(tuple(prepare_tables(corpus, question.tables)[1]), epsilon, delta)
+    tables, listed = question.tables, question.options.get("vocabulary")
+    if question.kind == "words":
+        return _Part(
+            events,
+            [WORD_INDICATORS],
+            lambda model: plan_words(listed or _known(model), corpus, tables, epsilon, delta, **settings),
+        )
+    return _Part(
+        events,
+        [TABLE_PROPORTIONS],
+        lambda model: plan_tables(_known(model), corpus, tables, epsilon, delta, **settings),
+    )
+
+
+def _known(model: TopicModel | None) -> TopicModel:
+    """Return the topics that a question is about, which `plan_questions` has seen to."""
+    if model is None:
+        raise AssertionError("a question is about topics that nobody asked for")
+    return model
+
+
+def is_plan(run: RunRecord) -> bool:
+    """Whether `run` is a finished run of a plan."""
+    return run.parameters.get("kind") == _PLAN and run.result is not None
+
+
+def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
+    """Return the answers that the `run` of a plan released; `model` are its topics, if it has any."""
+    if not is_plan(run) or run.result is None:
+        raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs`.")
+    kinds = {"tabulate": Tables, "count": Counts, "words": Words}
+    asked = [(about["question"], about["kind"]) for about in run.parameters["questions"]]
+    return Findings(
+        run.id,
+        PrivacyStatement.from_json(dict(run.result["privacy"])),
+        tuple(question for question, _ in asked),
+        model,
+        tuple(
+            None if answer is None else kinds[kind].of_released(answer, run=run.id, of=run.id, dataset=run.dataset)
+            for (_, kind), answer in zip(asked, run.result["answers"], strict=True)
+        ),
+    )
+
+
+def parts_of(run: RunRecord) -> list[RunRecord]:
+    """Return the answers of a finished run of a plan as runs of their own kinds; a list of any other run alone."""
+    if not is_plan(run) or run.result is None:
+        return [run]
+    asked = zip(run.parameters["questions"], run.result["answers"], strict=True)
+    return [
+        replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], "of": run.id})
+        for about, answer in asked
+        if answer is not None
+    ]

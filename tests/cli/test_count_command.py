@@ -1,0 +1,220 @@
+"""`dplda count` and `dplda words`: from a file to tables, and again by `dplda tables`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from chat_stand_in import chat, stand_in
+
+from dplda.budget import Ledger
+from dplda.private.attributes import OTHER
+from dplda.text.categories import NONE
+
+THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
+FILE = """
+refund: [refund, "money bank"]
+heat: {expression: "(boiler|heating)"}
+cash: {column: team, values: [cash]}
+"""
+
+
+@pytest.fixture
+def tickets(home: Path) -> str:
+    with open(home / "tickets.jsonl", "w") as file:
+        for i in range(3000):
+            words = random.Random(i).choices(THEMES[i % 2].split(), k=12)
+            record = {"text": " ".join(words), "team": ("heat", "cash")[i % 2], "day": f"2024-0{i % 3 + 1}-11"}
+            file.write(json.dumps(record | ({} if i % 500 else {"team": "SECRETGROUP"})) + "\n")
+    (home / "c.yaml").write_text(FILE)
+    (home / "g.yaml").write_text("team: [heat, cash]")
+    return "tickets.jsonl"
+
+
+def spent(dplda) -> float:
+    return sum(run.cost.mu_squared for run in Ledger().runs())
+
+
+def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
+    days = ("--from", "2024-01-01", "--to", "2024-03-31")
+    asked = ("count", tickets, "--categories", "c.yaml", "--by", "team", "--by", "month(day)", *days, "--epsilon", "2")
+    dry = dplda(*asked, "--dry-run")
+    assert (dry.status, spent(dplda)) == (0, 0), dry.err
+    shown = dplda(*asked)
+    assert shown.status == 0, shown.err
+    assert "SECRETGROUP" not in shown.out + shown.err
+    for expected in ("refund", NONE, "too small to tell", "number (95 %)", "2024-02"):
+        assert expected in shown.out
+    run = Ledger().runs()[-1].id
+    assert f"dplda tables {run} --csv FILE" in shown.out
+    record = dplda("tables", run, "--json").json
+    assert (record["count"], record["by"]) == (run, ["team"])
+    found = {group["group"]: group for group in record["groups"]}
+    assert set(found) >= {"heat", "cash", OTHER}
+    cash = {each["category"]: each for each in found["cash"]["categories"]}
+    assert set(cash) == {"refund", "heat", "cash", NONE}
+    assert cash["cash"]["low"] <= 1500 <= cash["cash"]["high"] + 100
+    assert cash["cash"]["share"] > 0.9
+    assert cash["heat"]["share"] < 0.1
+    assert record["privacy"]["epsilon"] <= 2
+    assert dplda("tables", run, "--csv", "t.csv").status == 0
+    assert dplda("tables", run, "--out", "t.parquet").status == 0
+    assert dplda("tables", run, "--out", "t.json").status == 0
+    with open("t.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["table"] for row in rows} == {"team", "month(day)"}
+    assert len(rows) == pyarrow.parquet.read_table("t.parquet").num_rows
+    listed = {(row["team"], row["category"]): float(row["count"]) for row in rows if row["table"] == "team"}
+    assert listed["cash", "refund"] == pytest.approx(cash["refund"]["count"])
+    assert json.loads(Path("t.json").read_text())["groups"] == record["groups"]
+    assert "counts by team" in dplda("runs", "show", run).out + dplda("runs").out
+    assert dplda("budget", "verify").status == 0
+    assert spent(dplda) > 0
+
+
+def test_two_groups_are_compared_and_json_goes_to_standard_output(dplda, tickets):
+    asked = ("count", tickets, "--categories", "c.yaml", "--epsilon", "4", "--between", "team=heat", "team=cash")
+    record = dplda(*asked, "--json").json
+    assert (record["by"], [group["group"] for group in record["groups"]]) == (
+        ["between(team)"],
+        ["heat", "cash", OTHER],
+    )
+    changed = {each["category"]: each["value"] for each in record["changes"]}
+    assert changed["heat"] < -0.8
+    assert changed["cash"] > 0.8
+    again = dplda("tables", record["count"]).out
+    assert "category cash is " in again
+    assert " points more in cash than in heat" in again
+
+
+def test_a_prepared_store_holds_the_answers(dplda, tickets):
+    imported = dplda("corpus", "import", tickets, "store", "--categories", "c.yaml", "--group-field", "team")
+    assert imported.status == 0, imported.err
+    answer = dplda("count", "store", "--by", "team", "--groups", "g.yaml", "--epsilon", "2", "--json")
+    assert answer.status == 0, answer.err
+    again = dplda("count", "store", "--categories", "c.yaml", "--epsilon", "1")
+    assert again.status == 2
+    assert "no texts to ask" in again.err
+    without = dplda("count", tickets, "--epsilon", "1")
+    assert "were not asked anything" in without.err
+
+
+def test_a_question_is_asked_of_a_model_on_this_machine(dplda, tickets, home):
+    lines = (home / tickets).read_text().splitlines()[:90]
+    (home / tickets).write_text("\n".join(lines))
+    with stand_in() as server:
+        server.reply = lambda question: chat("Yes." if "refund" in question.partition("Text:")[2] else "no")
+        asked = (
+            "count",
+            tickets,
+            "--question",
+            "About money?",
+            "--answers",
+            "yes, no",
+            "--model",
+            "m",
+            "--epsilon",
+            "4",
+        )
+        answer = dplda(*asked, "--endpoint", server.address, "--json")
+        assert answer.status == 0, answer.err
+        assert len(server.asked) == 90
+        found = {each["category"]: each["count"] for each in answer.json["groups"][0]["categories"]}
+        assert found["yes"] == pytest.approx(sum("refund" in line for line in lines), abs=15)
+        assert answer.json["at_most"] == 1
+        before = spent(dplda)
+        server.body, server.reply, server.status = chat("yes"), None, 503
+        other = ("count", tickets, "--question", "Another?", "--answers", "yes,no", "--model", "m", "--epsilon", "1")
+        gone = dplda(*other, "--endpoint", server.address)
+    assert gone.status == 2
+    assert "did not answer" in gone.err
+    assert not [word for word in THEMES[1].split() if word in gone.err]
+    assert spent(dplda) == before, "it had not begun"
+    (ended,) = [run for run in Ledger().runs() if not run.is_charged]
+    assert ended.id in dplda("runs").out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--question", "Q?", "--answers", "a", "--model", "m", "--endpoint", "http://example.com/v1"), "--remote"),
+        (("--question", "Q?", "--model", "m", "--endpoint", "http://localhost:1/v1"), "--answers"),
+        (("--question", "Q?", "--answers", "a", "--categories", "c.yaml"), "not both"),
+        (("--answers", "a"), "--question"),
+        (("--remote",), "--question"),
+        (("--categories", "missing.yaml"), "cannot read"),
+        (("--categories", "bad.yaml"), "is not YAML"),
+        (("--categories", "c.yaml", "--at-most", "9"), "at_most"),
+        (("--categories", "c.yaml", "--by", "category(none)"), "no category"),
+        (("--categories", "column.yaml"), "colour"),
+    ],
+)
+def test_mistakes_are_one_line_and_spend_nothing(dplda, tickets, home, options, message):
+    (home / "bad.yaml").write_text("a: [b")
+    (home / "column.yaml").write_text("x: {column: colour, values: [red]}")
+    answer = dplda("count", tickets, *(option for option in options))
+    assert answer.status == 2
+    assert message in answer.err
+    assert "Traceback" not in answer.err
+    assert Ledger().runs() == []
+
+
+def test_a_remote_model_is_asked_if_it_is_allowed(dplda, tickets):
+    asked = ("count", tickets, "--question", "Q?", "--answers", "a", "--model", "m", "--remote", "--timeout", "1")
+    answer = dplda(*asked, "--endpoint", "http://nowhere.invalid/v1", "--dry-run")
+    assert answer.status == 0, answer.err
+    assert "--remote" not in answer.err
+
+
+def test_words_by_group_are_shown_kept_and_written(dplda, tickets, home):
+    (home / "words.txt").write_text("\n".join(" ".join(THEMES).split()))
+    asked = (
+        "words",
+        tickets,
+        "--vocabulary",
+        "words.txt",
+        "--by",
+        "team",
+        "--groups",
+        "g.yaml",
+        "--epsilon",
+        "4",
+    )
+    dry = dplda(*asked, "--dry-run")
+    assert (dry.status, spent(dplda)) == (0, 0), dry.err
+    shown = dplda(*asked)
+    assert shown.status == 0, shown.err
+    assert "SECRETGROUP" not in shown.out + shown.err
+    run = Ledger().runs()[-1].id
+    record = dplda("tables", run, "--json").json
+    assert record["words"] == run
+    found = {group["group"]: group["words"] or [] for group in record["groups"]}
+    certain = {group: {each["word"] for each in words if each["lift"]["low"] > 1} for group, words in found.items()}
+    assert certain["heat"] <= set(THEMES[0].split())
+    assert certain["cash"] <= set(THEMES[1].split())
+    assert len(certain["heat"]) >= 4
+    assert dplda("tables", run, "--csv", "w.csv").status == 0
+    with open("w.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["word"] for row in rows if row["team"] == "heat" and row["certain"] in ("true", "True")} == certain[
+        "heat"
+    ]
+    assert "words by team" in dplda("runs", "show", run).out + dplda("runs").out
+    for mistake in (("words", tickets, "--vocabulary", "words.txt"), ("words", tickets, "--by", "team")):
+        assert dplda(*mistake).status == 2
+
+
+def test_words_of_two_groups_and_of_a_run(dplda, tickets):
+    fitted = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json")
+    assert fitted.status == 0, fitted.err
+    run = fitted.json["run"]
+    answer = dplda("words", run, tickets, "--between", "team=heat", "team=cash", "--epsilon", "2", "--json")
+    assert answer.status == 0, answer.err
+    assert answer.json["by"] == ["between(team)"]
+    shown = dplda("tables", answer.json["words"])
+    assert f"besides what the words of run {run} cost" in shown.out
+    assert "the other of the two groups" in shown.out

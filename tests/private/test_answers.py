@@ -1,0 +1,223 @@
+"""Stores that hold the documents' answers: what is read from them, damaged ones too, and what the ledger sees (T16)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chat_stand_in import chat, stand_in
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dplda
+from dplda.base.chat_server import ChatServer
+from dplda.base.config import MINIMUM_LENGTH
+from dplda.base.errors import InputError
+from dplda.private.attributes import CATEGORY, Answers, Attribute, Axis, TableRows
+from dplda.private.passes.local_passes import LocalPasses
+from dplda.private.statistics.clipping import BOUND
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, word_indicators
+from dplda.private.store import preparation, writer
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.preparation import ById, documents_by_id
+from dplda.private.store.units import UnitRange, answers_of
+from dplda.runs.corpus import Corpus
+from dplda.text.categories import NONE, asked_categories, listed_categories
+
+KEY = b"k" * 32
+RULES = listed_categories({"refund": ["refund"], "phone": {"column": "product", "values": ["phone"]}})
+ROWS = TableRows((Axis(Attribute("product"), ("phone", "tablet")),))
+RECORDS = [
+    {
+        "text": f"{'refund' if i % 3 else 'thanks'} alpha beta gamma word{i}",
+        "product": [None, "phone", "tablet"][i % 4 % 3],
+        "id": f"d{i}",
+        "person": i // 2,
+    }
+    for i in range(40)
+]
+FIELDS = {"text_field": "text", "group_fields": ["product"]}
+
+
+def answers_by_hand(record: dict[str, Any]) -> list[int]:
+    found = [1] * ("refund" in record["text"]) + [2] * (record["product"] == "phone")
+    return found or [3]
+
+
+def held(store: CountStore, n: int = 3) -> list[list[int]]:
+    """The answers of each eligible document, in the order of the store if documents are units."""
+    units = answers_of(store, Answers(n), UnitRange(), ROWS)
+    assert units.n_words == n + 1
+    assert (units.counts[units.words == 0] == MINIMUM_LENGTH).all()
+    found = [units.words[a:b].tolist() for a, b in zip(units.indptr, units.indptr[1:], strict=False)]
+    assert all(words[0] == 0 for words in found)
+    return [words[1:] for words in found]
+
+
+def asked(records: list[dict[str, Any]] = RECORDS, **fields: Any) -> Corpus:
+    return Corpus.from_texts(records, name="c", **(FIELDS | fields)).asking(RULES)
+
+
+def of_file(folder: Path, records: list[dict[str, Any]] = RECORDS, **fields: Any) -> Corpus:
+    (folder / "c.jsonl").write_text("\n".join(map(json.dumps, records)))
+    return dplda.read_corpus(folder / "c.jsonl", cache=folder / "cache", **(FIELDS | fields))
+
+
+def sums(store: CountStore, n: int = 3, n_ranges: int | None = None) -> np.ndarray:
+    passes = LocalPasses(store, n_ranges)
+    passes.use_words(Answers(n), ROWS)
+    total, _ = passes.clipped_sum(word_indicators(np.append(0, np.full(n, 0.5)), 0.25, len(ROWS)), INDICATOR_CLIP)
+    return total
+
+
+def test_answers_are_those_of_the_documents_and_short_documents_have_none():
+    records = [*RECORDS, {"text": "refund", "product": "phone", "id": "s", "person": 1}]
+    assert held(asked(records).open()) == [answers_by_hand(record) for record in RECORDS]
+    assert np.array_equal(sums(asked(records).open()), sums(asked().open()))
+
+
+@pytest.mark.parametrize("by_person", [False, True])
+def test_sums_are_those_by_hand_and_of_any_division_into_ranges(by_person):
+    store = asked(**({"unit_field": "person"} if by_person else {})).open()
+    expected = np.zeros((3, 5))
+    for record in RECORDS:
+        vector = np.zeros(5)
+        vector[answers_by_hand(record)], vector[-1] = 0.5, 0.25
+        expected[["phone", "tablet", None].index(record["product"])] += vector / (2 if by_person else 1)
+    np.testing.assert_allclose(sums(store) * INDICATOR_CLIP / BOUND, expected, atol=1e-3)
+    for n_ranges in (1, 3):
+        assert np.array_equal(sums(store, n_ranges=n_ranges), sums(store))
+
+
+def test_a_prepared_store_keeps_answers_and_their_definition_and_cannot_be_asked_again(tmp_path):
+    of_file(tmp_path).asking(RULES).write(tmp_path / "store")
+    kept = dplda.read_corpus(tmp_path / "store")
+    assert kept.categories == ("refund", "phone", NONE)
+    assert kept.category_facts == RULES.facts
+    assert kept.group_columns == ("product",), "answers and codes are no columns to group by"
+    assert held(kept.open()) == [answers_by_hand(record) for record in RECORDS]
+    kept.write(tmp_path / "again")
+    again = dplda.read_corpus(tmp_path / "again")
+    assert (again.category_facts, held(again.open())) == (RULES.facts, held(kept.open()))
+    with pytest.raises(InputError, match="no texts to ask"):
+        kept.asking(RULES)
+
+
+def test_a_cached_store_is_that_of_its_categories(tmp_path):
+    corpus = of_file(tmp_path)
+    other = listed_categories({"gamma": ["gamma"]})
+    assert corpus.categories == ()
+    assert held(corpus.asking(RULES).open()) == [answers_by_hand(record) for record in RECORDS]
+    assert held(corpus.asking(other).open(), 2) == [[1]] * len(RECORDS)
+    assert corpus.open().group_columns == ("product",)
+    assert held(corpus.asking(RULES).open()) == [answers_by_hand(record) for record in RECORDS]
+
+
+def test_an_import_whose_server_went_away_goes_on_with_the_answers_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_SHARD_SECONDS", 0.0)
+    monkeypatch.setattr(preparation, "_SLOW_CHUNK", 2)
+    with stand_in() as server:
+
+        def reply(question: str) -> bytes:
+            server.status = 500 if server.failing and len(server.asked) > 25 else 200
+            return chat("yes" if "refund" in question.partition("Text:")[2] else "no")
+
+        server.failing, server.reply = True, reply
+        questions = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
+        corpus = of_file(tmp_path).asking(questions)
+        with pytest.raises(InputError, match="did not answer"):
+            corpus.write(tmp_path / "store")
+        assert len(server.asked) == 26
+        server.failing = False
+        corpus.write(tmp_path / "store")
+        assert len(server.asked) < 26 + len(RECORDS) - 10, "answers are kept every minute"
+    found = held(dplda.read_corpus(tmp_path / "store").open(), 4)
+    assert found == [[1] if "refund" in record["text"] else [2] for record in RECORDS]
+
+
+def test_documents_that_are_told_apart_by_ids_keep_their_answers(tmp_path):
+    doubled = [*RECORDS, *(record | {"text": "other words that are new"} for record in RECORDS[:9])]
+    store = asked(doubled, id_field="id").open()
+    everyone = ById("c", lambda ids: np.ones(len(ids), np.bool_))
+    kept, left_out = documents_by_id(store, everyone, KEY, tmp_path)
+    assert left_out == 9
+    assert held(kept) == [answers_by_hand(record) for record in RECORDS]
+    assert kept.categories == RULES.facts
+
+
+# Forged and damaged stores.
+
+
+@given(st.lists(st.one_of(st.none(), st.text("0123 x-\u0663²", max_size=9)), min_size=1, max_size=9))
+def test_whatever_stands_for_answers_changes_no_other_document_and_counts_at_most_once(values):
+    def store(answers: list[str | None]) -> CountStore:
+        counts = np.full((len(answers), 3), 1.0)
+        groups = {"product": ["phone"] * len(answers), "(answers)": answers}
+        return Corpus.from_counts(counts, ["a", "b", "c"], groups=groups, name="c").open()
+
+    def numbers(value: str | None) -> list[int]:
+        return [n for n in (1, 2, 3) if n in [int(part) for part in (value or "").split() if part.isdecimal()]]
+
+    assert held(store(values)) == [numbers(value) for value in values]
+    alone = sum(sums(store([value])) for value in values)
+    assert np.array_equal(sums(store(values)), alone)
+
+
+def test_a_store_without_answers_has_none():
+    store = Corpus.from_counts(np.full((2, 3), 1.0), ["a", "b", "c"], groups={"product": ["phone"] * 2}).open()
+    assert held(store) == [[], []]
+
+
+@pytest.mark.parametrize("damage", [5, [], ["a"], {"x": 1}, {"names": "ab"}, {"names": [1]}, {"names": ["\x1b[2J"]}])
+def test_damaged_facts_of_categories_are_refused_in_one_line(tmp_path, damage):
+    asked().write(tmp_path / "store")
+    path = tmp_path / "store" / "meta.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"categories": damage or [0]}))
+    with pytest.raises(InputError, match=r"store|version") as error:
+        dplda.read_corpus(tmp_path / "store")
+    assert "\n" not in str(error.value)
+
+
+def test_documents_are_grouped_by_an_answer():
+    store = asked().open()
+    attribute = Attribute("phone", CATEGORY, answer=2)
+    passes = LocalPasses(store)
+    passes.use_words(Answers(3), TableRows((Axis(attribute, ("yes", "no")),)))
+    total, _ = passes.clipped_sum(word_indicators(np.zeros(4), 0.25, 3), INDICATOR_CLIP)
+    phones = sum(record["product"] == "phone" for record in RECORDS)
+    found = total[:, -1] * INDICATOR_CLIP / BOUND / 0.25
+    np.testing.assert_allclose(found, [phones, len(RECORDS) - phones, 0], atol=1e-3)
+
+
+# What the ledger sees.
+
+
+def test_texts_are_recognised_however_they_are_split_into_words():
+    """Phrases and single words have no document in common, and the ledger must not take them for two collections."""
+    fast, phrases = (asked(tokenizer="fast", **more).open() for more in ({}, {"ngrams": 2}))
+    shorter = [record | {"text": str(record["text"]).replace("gamma", "")} for record in RECORDS]
+    bare = [
+        Corpus.from_texts(RECORDS, name="c", **FIELDS, tokenizer="fast", **more).open() for more in ({}, {"ngrams": 2})
+    ]
+    one, two, plain, other, without = (
+        fingerprint(store, KEY).sketch for store in (fast, phrases, bare[0], bare[1], asked(shorter).open())
+    )
+    assert not plain.overlaps(other)
+    assert one.overlaps(two)
+    assert one.shared(two)[0] == len(RECORDS)
+    assert one.overlaps(plain)
+    assert not one.overlaps(without)
+    assert fingerprint(fast, KEY).code == fingerprint(bare[0], KEY).code, "answers are not part of the documents"
+
+
+def test_the_sketch_of_texts_depends_on_eligible_documents_alone_and_on_sound_codes():
+    short = {"text": "refund", "product": "phone", "id": "s", "person": 1}
+    assert fingerprint(asked([short, *RECORDS]).open(), KEY) == fingerprint(asked().open(), KEY)
+    counts = np.full((4, 3), 1.0)
+    forged = {"(text)": [None, "x" * 32, "0" * 31, "../" * 11]}
+    with_codes = Corpus.from_counts(counts, ["a", "b", "c"], groups=forged).open()
+    assert fingerprint(with_codes, KEY) == fingerprint(Corpus.from_counts(counts, ["a", "b", "c"]).open(), KEY)

@@ -1,0 +1,229 @@
+"""Runs that count documents: what they charge and release, and what ends one before anything is spent."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chat_stand_in import chat, stand_in
+
+import dplda
+from dplda.base.chat_server import ChatServer
+from dplda.base.errors import BudgetRefused, InputError, SharedDocumentsWarning
+from dplda.budget import Ledger
+from dplda.budget.accountant import run_epsilon
+from dplda.private.attributes import OTHER
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP
+from dplda.runs.counting import load_counts
+from dplda.text.categories import NO_ANSWER, NONE, asked_categories, listed_categories
+
+N = 1200
+RECORDS = [
+    {
+        "text": f"{('refund' if i % 3 else 'thanks')} {'late' if i % 4 == 0 else 'soon'} alpha beta gamma n{i}",
+        "product": ("phone", "tablet", "toaster")[i % 3 if i % 7 else 0],
+        "day": f"2024-0{i % 3 + 1}-11",
+        "person": i // 3,
+    }
+    for i in range(N)
+]
+RULES = {
+    "refund": ["refund"],
+    "late": {"expression": "^(refund|thanks) la.e"},
+    "phone": {"column": "product", "values": ["phone"]},
+}
+NAMES = ("refund", "late", "phone", NONE)
+LISTED = {"product": ["phone", "tablet", "toaster"]}
+
+
+def corpus(records: list[dict[str, Any]] = RECORDS, **fields: Any) -> dplda.Corpus:
+    fields = {"text_field": "text", "group_fields": ["product", "day"], "tokenizer": "fast"} | fields
+    return dplda.Corpus.from_texts(records, name="c", **fields)
+
+
+def answers(record: dict[str, Any]) -> set[str]:
+    words = record["text"].split()
+    held = {"refund": "refund" in words, "late": "late" in words, "phone": record["product"] == "phone"}
+    return {name for name in held if held[name]} or {NONE}
+
+
+def truth(at_most: int, groups=("phone", "tablet", "toaster"), column="product") -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of matches (n_rows, 4) and of documents (n_rows,), in which a document with too many answers is less."""
+    totals, sizes = np.zeros((len(groups) + 1, 4)), np.zeros(len(groups) + 1)
+    for record in RECORDS:
+        row = groups.index(record[column]) if record[column] in groups else len(groups)
+        found = answers(record)
+        norm = math.sqrt((len(found) / at_most + 0.29**2) / (1 + 0.29**2))
+        for name in found:
+            totals[row, NAMES.index(name)] += 1 / max(1, norm)
+        sizes[row] += 1 / max(1, norm)
+    return totals, sizes
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 3])
+def test_counts_are_the_exact_ones_with_the_noise_that_they_state(at_most, ledger):
+    counts = dplda.count(corpus(), RULES, "product", 2.0, at_most=at_most, groups=LISTED, ledger=ledger)
+    (one,), (event,) = counts, counts.privacy.events
+    assert (one.titles, one.groups, one.at_most) == (NAMES, ((*LISTED["product"], OTHER),), at_most)
+    closed_form = event.noise_multiplier * math.sqrt(at_most * (1 + 0.29**2))
+    assert closed_form < one.std < 1.1 * closed_form
+    assert one._size_std < 1.1 * event.noise_multiplier * math.sqrt(1 + 0.29**2) / 0.29
+    totals, sizes = truth(at_most)
+    assert np.abs(one.totals - totals).max() < 6 * one.std
+    assert np.abs(one.counts - sizes).max() < 6 * one._size_std
+    assert run_epsilon(counts.privacy.events, 1e-6) <= 2.0
+    assert [(e.stage, e.mechanism) for e in counts.privacy.events] == [("table", "gaussian")]
+
+
+def test_the_noise_drawn_has_the_standard_deviation_that_is_stated():
+    totals, sizes = truth(3)
+    prepared, away, of_sizes = corpus().asking(listed_categories(RULES)), [], []
+    for seed in range(60):
+        (one,) = dplda.count(prepared, by="product", epsilon=1.0, groups=LISTED, ledger=False, simulate_seed=seed)
+        away.append((one.totals - totals) / one.std)
+        of_sizes.append((one.counts - sizes) / one._size_std)
+    for found in (np.array(away), np.array(of_sizes)):
+        assert found.std() == pytest.approx(1, abs=4 / math.sqrt(2 * found.size))
+        assert abs(found.mean()) < 4.5 / math.sqrt(found.size)
+    assert INDICATOR_CLIP <= 1.1
+
+
+def test_without_groups_all_documents_are_one_row_and_by_default_three_answers_count(ledger):
+    (one,) = dplda.count(corpus(), RULES, epsilon=4.0, ledger=ledger)
+    assert (one.rows, one.at_most) == ([()], 3)
+    assert one.units().value[0] == pytest.approx(N, abs=6 * one._size_std)
+    run = ledger.runs()[0]
+    assert (run.parameters["kind"], run.parameters["categories"]) == ("count", list(NAMES))
+    assert not {"refund", "thanks"} & set(str(run.result).split())
+
+
+def test_a_person_counts_once_over_all_groups_and_answers():
+    people = corpus(unit_field="person")
+    (one,) = dplda.count(people, RULES, "month(day)", 50.0, dates=("2024-01-01", "2024-03-31"), ledger=False,
+                         simulate_seed=1)  # fmt: skip
+    assert one.units().value.sum() == pytest.approx(N / 3, abs=5)
+    assert (one.totals.sum(axis=0) <= N / 3 + 5).all()
+
+
+def test_several_tables_share_the_budget_private_groups_and_a_comparison_among_them(ledger):
+    counts = dplda.count(
+        corpus(), RULES, ["product", "category(late)"], 2.0, between=("day=2024-01", "day=2024-02"), ledger=ledger
+    )
+    (run,) = ledger.runs()
+    assert [event.stage for event in run.events] == ["groups", "table", "table", "table"]
+    assert [one.name for one in counts] == ["product", "category(late)", "between(day)"]
+    assert counts[1].groups == (("yes", "no", OTHER),)
+    late = counts[1].shares().value[:2, 1]
+    assert late[0] > 0.9
+    assert late[1] < 0.1
+    assert counts[2].rows[:2] == [("2024-01",), ("2024-02",)]
+    assert [one.to_json() for one in load_counts(run)] == [one.to_json() for one in counts]
+    assert 0 < ledger.dataset("c").spent_epsilon <= 2.0
+
+
+def test_a_function_and_its_categories(ledger):
+    counts = dplda.count(
+        corpus(), ["yes", "no"], epsilon=8.0, ledger=ledger, classify=lambda text: "yes" if "refund" in text else None
+    )
+    assert counts[0].titles == ("yes", "no", NONE, NO_ANSWER)
+    assert counts[0].at_most == 1
+    value = counts[0].shares().value[0]
+    np.testing.assert_allclose(value, [2 / 3, 0, 1 / 3, 0], atol=0.05)
+
+
+def test_a_function_that_keeps_state_crashes_nothing_and_is_asked_once_a_document():
+    """Nothing is guaranteed for it (T16): the user declares that there is none."""
+    seen: list[str] = []
+
+    def classify(text: str) -> str:
+        seen.append(text)
+        if len(seen) % 5 == 0:
+            raise RuntimeError
+        return ("yes", "no", "rubbish")[len(seen) % 3]
+
+    (one,) = dplda.count(corpus(), ["yes", "no"], epsilon=8.0, ledger=False, simulate_seed=0, classify=classify)
+    assert len(seen) == N
+    assert one.totals.sum() == pytest.approx(N, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "not asked"),
+        ({"categories": ["yes"]}, "classify"),
+        ({"categories": RULES, "classify": len}, "classify"),
+        ({"categories": "yes", "classify": len}, "classify"),
+        ({"categories": RULES, "at_most": 4}, "at_most"),
+        ({"categories": RULES, "at_most": 0}, "at_most"),
+        ({"categories": RULES, "by": "colour"}, "colour"),
+        ({"categories": RULES, "by": "category(colour)"}, "no category"),
+        ({"categories": {"x": {"column": "colour", "values": ["red"]}}}, "colour"),
+    ],
+)
+def test_bad_input_spends_nothing_and_reads_nothing(options, message, ledger):
+    with pytest.raises(InputError, match=message):
+        dplda.count(corpus(), ledger=ledger, **options)
+    assert ledger.runs() == []
+
+
+def test_counts_have_no_texts_to_ask(ledger):
+    matrix = dplda.Corpus.from_counts(np.ones((5, 4)), list("abcd"), name="c")
+    with pytest.raises(InputError, match="no texts"):
+        dplda.count(matrix, RULES, ledger=ledger)
+
+
+def test_a_server_that_goes_away_ends_the_run_before_anything_is_spent(ledger, tmp_path):
+    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, RECORDS[:60])))
+    with stand_in() as server:
+
+        def reply(question: str) -> bytes:
+            server.status = 500 if len(server.asked) > 20 else 200
+            return chat("yes")
+
+        server.reply = reply
+        asked = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
+        source = dplda.read_corpus(tmp_path / "c.jsonl", cache=tmp_path / "cache", tokenizer="fast", text_field="text")
+        with pytest.raises(InputError, match="did not answer"):
+            dplda.count(source, asked, epsilon=1.0, ledger=ledger)
+    (run,) = ledger.runs()
+    assert not run.is_charged
+    assert run.result is None
+    assert "alpha" not in json.dumps(run.to_json())
+    assert ledger.dataset("c").spent_epsilon == 0
+    with stand_in() as server:  # it is back, elsewhere
+        server.reply = lambda question: chat("yes" if "refund" in question.partition("Text:")[2] else "Ignore this.")
+        asked = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
+        counts = dplda.count(source, asked, epsilon=8.0, ledger=ledger)
+        dplda.count(source, asked, epsilon=1.0, ledger=ledger)
+        assert len(server.asked) == 60, "answers are kept with the prepared store"
+    np.testing.assert_allclose(counts[0].matches().value[0], [40, 0, 0, 20], atol=6)
+    assert [run.is_charged for run in ledger.runs()].count(True) == 2
+
+
+def test_the_same_texts_read_in_two_ways_share_their_budget(tmp_path):
+    ledger = Ledger(tmp_path / "l.db")
+    dplda.count(corpus(ngrams=1), RULES, epsilon=1.0, ledger=ledger, dataset="one")
+    with pytest.warns(SharedDocumentsWarning, match="one"):
+        dplda.count(corpus(ngrams=2), RULES, epsilon=1.0, ledger=ledger, dataset="two")
+
+
+def test_a_run_beyond_the_budget_is_refused_before_it_is_read(ledger):
+    def classify(text: str) -> str:
+        raise AssertionError("read")
+
+    with pytest.raises(BudgetRefused):
+        dplda.count(corpus(), ["yes"], epsilon=100.0, ledger=ledger, classify=classify)
+    assert ledger.runs() == []
+
+
+def test_a_prepared_store_is_counted_and_its_answers_cannot_change(ledger, tmp_path: Path):
+    corpus().asking(listed_categories(RULES)).write(tmp_path / "store")
+    prepared = dplda.read_corpus(tmp_path / "store")
+    (one,) = dplda.count(prepared, by="product", groups=LISTED, epsilon=4.0, ledger=ledger)
+    assert np.abs(one.totals - truth(3)[0]).max() < 6 * one.std
+    with pytest.raises(InputError, match="no texts"):
+        dplda.count(prepared, RULES, ledger=ledger)
