@@ -238,7 +238,8 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
     from dplda.runs.group_words import is_words, load_words
-    from dplda.runs.questions import is_plan, load_findings
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import load_findings
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 

@@ -32,13 +32,15 @@ def pictures(
     listed: Sequence[int],
     prefix: str,
     size: tuple[str, str] = ("", ""),
+    besides: str = ", besides what the topics reveal",
 ) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others; a table without attributes
     is not drawn. `listed` are the topics to show; `prefix` begins the pictures' names. `size` is the name of a dataset,
-    and the number of its units in words, which is told beside the number of those that are counted.
+    and the number of its units in words, which is told beside the number of those that are counted. `besides` says of
+    what else the guarantee of the tables does not hold.
     """
     drawn = []
     for run, tables in enumerate(all_tables):
@@ -47,7 +49,8 @@ def pictures(
             parts = [table] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             of_all = size[1] if tables.dataset == size[0] else ""
             drawn += [
-                _picture(part, tables, topics, listed, f"{name}-{number}", of_all) for number, part in enumerate(parts)
+                _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides)
+                for number, part in enumerate(parts)
             ]
     return drawn
 
@@ -72,16 +75,17 @@ def is_drawn_whole(table: ReleasedTable) -> bool:
 
 
 def _picture(
-    table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, of_all: str
+    table: ReleasedTable,
+    tables: Tables,
+    topics: ShownTopics,
+    listed: Sequence[int],
+    name: str,
+    of_all: str,
+    besides: str,
 ) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
-    over_time, by = table.period_axis is not None, _in_words(table, tables)
+    over_time, by = table.period_axis is not None, in_words(table, tables)
     unit = tables.privacy.unit
-    promise = (
-        f"epsilon {at_least(tables.privacy.epsilon)}, delta {tables.privacy.delta:g}"
-        if tables.privacy.sound
-        else tables.privacy.reason
-    )
     note = (
         "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
         "Periods too small to tell are left out; one between two of them is a point with a bar."
@@ -89,20 +93,26 @@ def _picture(
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
         if over_time
-        else f"From none (pale) to {percent(_largest(table, names))} (strong). Groups too small to tell have a ?; the "
-        "row of all others is among the numbers."
+        else f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
+        "the row of all others is among the numbers."
     )
     return Picture(
         name=name,
         title=heading(table, by),
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
-        note=f"{note} {_certain(table, names)}",
+        note=f"{note} {certain_differences(table, names)}",
         drawing=drawing(table, names),
         table=_numbers(table, names, by, unit),
         definition=f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together "
-        f"reveal at most what {promise} allows, besides what the topics reveal. Intervals cover the noise, and not the "
+        f"reveal at most what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the "
         "error of a sample.",
     )
+
+
+def guarantee_in_words(tables: Tables) -> str:
+    """Return the epsilon and delta of the run that made `tables`, or why it has none."""
+    privacy = tables.privacy
+    return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
 
 
 def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
@@ -111,13 +121,13 @@ def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
     return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}{known}.")
 
 
-def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
-    """Describe the largest differences that are certain."""
+def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:
+    """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
     certain = [change for change in table.changes() if change.topic in names]
     if not certain:
         return "No difference holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
-    told = shown("; ".join(change.describe(names[change.topic]) for change in largest))
+    told = shown("; ".join(change.describe(names[change.topic], noun) for change in largest))
     more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""
     return f"With 95 % probability, all of these hold: {told}{more}."
 
@@ -140,7 +150,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) ->
 def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
     """Draw a row for each topic, a column for each listed group."""
     shares, groups = table.shares(), _drawn_rows(table)
-    largest = _largest(table, names)
+    largest = largest_share(table, names)
 
     def cell(topic: int, row: int) -> Cell:
         place = f"{names[topic]}, {', '.join(table.rows[row])}"
@@ -163,7 +173,7 @@ def _drawn_rows(table: ReleasedTable) -> list[int]:
     return listed or list(range(len(table.rows)))
 
 
-def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
+def largest_share(table: ReleasedTable, names: dict[int, str]) -> float:
     """Return the largest share that is drawn; 0 if no share is drawn."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
     return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
@@ -175,7 +185,7 @@ def _alone(values: Sequence[float]) -> list[int]:
     return [place for place in range(len(values)) if known[place + 1] and not known[place] and not known[place + 2]]
 
 
-def _in_words(table: ReleasedTable, tables: Tables) -> str:
+def in_words(table: ReleasedTable, tables: Tables) -> str:
     """Name what a table is by: ``month and product``; a period's column only if the run has the period of several."""
     names = dict.fromkeys(name for each in tables for name in each.by)
     periods = [_PERIOD.fullmatch(name) for name in names]

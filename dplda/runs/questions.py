@@ -22,20 +22,19 @@ from dplda.private.statistics.expected_counts import TABLE_PROPORTIONS
 from dplda.private.statistics.word_indicators import WORD_INDICATORS
 from dplda.runs.charged_query import QueryOptions
 from dplda.runs.corpus import Corpus
-from dplda.runs.counting import plan_counts
+from dplda.runs.counting import is_count, load_counts, plan_counts
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
-from dplda.runs.group_words import plan_words
+from dplda.runs.group_words import is_words, load_words, plan_words
 from dplda.runs.indicator_tables import Counts, Words
+from dplda.runs.plan_parts import PLAN, is_plan, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables
+from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_PLAN = "plan"  # the kind of such a run, in its parameters
 _WEIGHTS: dict[Kind, float] = {"fit": 4.0, "tabulate": 1.0, "count": 1.0, "words": 2.0}
-_RECORDED: dict[Kind, str] = {"tabulate": "table", "count": "count", "words": "words"}  # kinds of runs of their own
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,12 @@ class Findings:
     """The topics, if a question asks for them."""
     tables: tuple[Tables | None, ...]
     """The answer to each question; None if it is the topics."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that the answers are about."""
+        named = [each.dataset for each in self.tables if each is not None]
+        return named[0] if named else "" if self.model is None else self.model.facts.dataset or ""
 
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON, without the topics, which are in the folder of the model."""
@@ -143,13 +148,14 @@ def plan_questions(
         {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}
         for question in questions
     ]
+    of = {} if model is None or "fit" in kinds else {"of": model.facts.run or ""}
     base: Run[Any] = parts[kinds.index("fit") if "fit" in kinds else 0].run(model)
     return replace(
         base,
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, "kind": _PLAN, "questions": asked},
+        parameters={**base.parameters, "kind": PLAN, **of, "questions": asked},
         learn=learn,
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
@@ -214,11 +220,6 @@ def _known(model: TopicModel | None) -> TopicModel:
     return model
 
 
-def is_plan(run: RunRecord) -> bool:
-    """Whether `run` is a finished run of a plan."""
-    return run.parameters.get("kind") == _PLAN and run.result is not None
-
-
 def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
     """Return the answers that the `run` of a plan released; `model` are its topics, if it has any."""
     if not is_plan(run) or run.result is None:
@@ -237,13 +238,20 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
     )
 
 
-def parts_of(run: RunRecord) -> list[RunRecord]:
-    """Return the answers of a finished run of a plan as runs of their own kinds; a list of any other run alone."""
-    if not is_plan(run) or run.result is None:
-        return [run]
-    asked = zip(run.parameters["questions"], run.result["answers"], strict=True)
-    return [
-        replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], "of": run.id})
-        for about, answer in asked
-        if answer is not None
-    ]
+def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
+    """Return the counts and words of the documents of `dataset`; only the latest of several by the same attributes.
+
+    Counts of other categories, or of another batch of a series, are other counts.
+    """
+    found: list[Counts | Words] = []
+    seen = set[tuple[object, ...]]()
+    for run in reversed(list(with_parts(ledger.runs()))):
+        if run.dataset != dataset or not (is_count(run) or is_words(run)):
+            continue
+        loaded: Counts | Words = load_counts(run) if is_count(run) else load_words(run)
+        subjects = {(run.batch, *subject(one)): one for one in loaded}
+        new = tuple(one for key, one in subjects.items() if key not in seen)
+        seen |= set(subjects)
+        if new:
+            found.append(replace(loaded, tables=new))
+    return found[::-1]
