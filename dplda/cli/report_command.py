@@ -239,7 +239,7 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
     if record.parameters.get("kind") in ("count", "words") or not of:
         raise InputError(
             f"run {record.id} released no topics ({released_in_words(record.parameters)}), and a report is about "
-            f"topics. Report a fit of {record.dataset}: its page shows this run, too. Or show it: dplda tables {record.id}"
+            f"topics. The page of a fit of {record.dataset} shows this run, too. Alone: dplda tables {record.id}"
         )
     return of
 

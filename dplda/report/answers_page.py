@@ -44,7 +44,7 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -
         stamp=(label, reason_of(privacy)) if label else None,
         guarantee=shown(privacy.in_words) if privacy.sound else "",
         dataset=shown(dataset),
-        size="" if model is None else " ".join(promise.size(model)),
+        size="" if model is None else ". ".join(filter(None, promise.size(model))),
         counted=shown(counted_units(privacy.unit)),
         unit=unit,
         groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),
@@ -87,7 +87,6 @@ def _shares(table: ReleasedTable, topics: ShownTopics, tables: Tables, prefix: s
     """Draw the shares of topics in all documents."""
     found, units = table.shares(), table.units()
     order = sorted(range(table.n_topics), key=lambda topic: -found.value[0, topic])
-    ends = [(topic, *(float(numbers[0, topic]) for numbers in (found.value, found.low, found.high))) for topic in order]
     size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
     return Picture(
         name=f"{prefix}-shares",
@@ -97,8 +96,13 @@ def _shares(table: ReleasedTable, topics: ShownTopics, tables: Tables, prefix: s
         f"{size:,.0f} ({low:,.0f} to {high:,.0f}) {shown(counted(tables.privacy.unit))}.",
         drawing=Bars(
             [
-                Bar(shown(f"{topic} {topics.title(topic)}"), (value,), with_interval(value, least, most), (least, most))
-                for topic, value, least, most in ends
+                Bar(
+                    shown(f"{topic} {topics.title(topic)}"),
+                    (float(found.value[0, topic]),),
+                    with_interval(found.value[0, topic], found.low[0, topic], found.high[0, topic]),
+                    (float(found.low[0, topic]), float(found.high[0, topic])),
+                )
+                for topic in order
             ]
         ),
     )

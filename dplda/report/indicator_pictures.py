@@ -12,6 +12,7 @@ from dplda.report.pictures import (
     Bar,
     Bars,
     Chart,
+    Heat,
     Picture,
     Table,
     log_axis,
@@ -21,6 +22,7 @@ from dplda.report.pictures import (
     with_interval,
 )
 from dplda.report.table_pictures import (
+    category_of,
     certain_differences,
     drawing,
     guarantee_in_words,
@@ -56,7 +58,7 @@ def pictures(all_answers: Sequence[Tables], prefix: str) -> list[Picture]:
                 drawn.append(_words(table, answers, name))
             elif isinstance(table, CountTable):
                 whole = not table.by or is_drawn_whole(table)
-                parts = [table] if whole else [table.over(axis) for axis in range(len(table.by))]
+                parts = [table] if whole else list(map(table.over, range(len(table.by))))
                 drawn += [_counts(part, answers, f"{name}-{number}") for number, part in enumerate(parts)]
     return drawn
 
@@ -72,9 +74,14 @@ def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
     names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
     by = in_words(table, counts)
+    picture: Bars | Chart | Heat
     if not table.by:
         title, picture = "How many are in each category", _bars(table, names)
-        note = "The thin line across the end of a bar contains the true number with 95 %."
+        found = table.matches()
+        others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
+        rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
+        note = "The thin line across the end of a bar contains the true number with 95 %. "
+        note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
         note = f"{_how_to_read(table, names, unit)} {certain_differences(table, names, 'category')}"
@@ -167,21 +174,21 @@ def _share(shares: object, row: int, category: int) -> str:
 def _words(table: WordTable, words: Tables, name: str) -> Picture:
     """Draw the certain words of each group of `table` with their lifts."""
     by, contrasts = in_words(table, words), table.distinctive()
-    groups = [shown(", ".join(row)) for row in table.rows]
+    groups = [shown(", ".join(map(_group, table.by, row))) for row in table.rows]
     certain = [[each for each in found or () if each.certain] for found in contrasts]
-    small = [group for group, found in zip(groups, contrasts, strict=True) if found is None]
+    unknown = [g for g, found, rest in zip(groups, contrasts, table.rest, strict=True) if found is None and not rest]
     without = [g for g, found, kept in zip(groups, contrasts, certain, strict=True) if found is not None and not kept]
     elsewhere = "in the other of the two groups" if table.compares_two else "in all other groups together"
     drawn = {group: found for group, found in zip(groups, certain, strict=True) if found}
     notes = [
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
-        "number, and an arrow stands for no upper end. Shown are words that are certainly more frequent: all of these hold "
-        "together with 95 % probability."
+        "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
+        "these hold together with 95 % probability."
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}."
     ]
     notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
-    notes += [f"Too small to tell: {', '.join(small)}."] if small else []
+    notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []
     return Picture(
         name=name,
         title=f"Words that are more frequent in one group than elsewhere, by {by}",
@@ -193,6 +200,12 @@ def _words(table: WordTable, words: Tables, name: str) -> Picture:
         f"have them. Of one {shown(words.privacy.unit)}, these words and others of their run together reveal at most "
         f"what {guarantee_in_words(words)} allows.",
     )
+
+
+def _group(attribute: str, group: str) -> str:
+    """Name a group of an attribute: ``refund: yes`` if it is a category."""
+    category = category_of(attribute)
+    return f"{category}: {group}" if category else group
 
 
 def _dots(groups: dict[str, list[WordContrast]]) -> Chart:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
-from dplda.private.attributes import BETWEEN, BOOLEAN, PERIODS
+from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS
 from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
@@ -16,7 +16,7 @@ from dplda.runs.released_table import ReleasedTable, Tables, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN])})\((?P<column>.+)\)")
+_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN, CATEGORY])})\((?P<column>.+)\)")
 _PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
@@ -185,6 +185,12 @@ def _alone(values: Sequence[float]) -> list[int]:
     return [place for place in range(len(values)) if known[place + 1] and not known[place] and not known[place + 2]]
 
 
+def category_of(attribute: str) -> str:
+    """Return the category that an attribute such as ``category(refund)`` is about; empty for any other."""
+    match = _PERIOD.fullmatch(attribute)
+    return match["column"] if match is not None and match["period"] == CATEGORY else ""
+
+
 def in_words(table: ReleasedTable, tables: Tables) -> str:
     """Name what a table is by: ``month and product``; a period's column only if the run has the period of several."""
     names = dict.fromkeys(name for each in tables for name in each.by)
@@ -194,7 +200,7 @@ def in_words(table: ReleasedTable, tables: Tables) -> str:
         match = _PERIOD.fullmatch(name)
         if match is None:
             told.append(name)
-        elif match["period"] in (BOOLEAN, BETWEEN):
+        elif match["period"] in (BOOLEAN, BETWEEN, CATEGORY):
             told.append(match["column"])
         else:
             several = sum(other is not None and other["period"] == match["period"] for other in periods) > 1

@@ -63,6 +63,11 @@ class PlanFile:
     questions: tuple[Question, ...]
 
     @property
+    def date_format(self) -> str:
+        """How dates are written; empty for ISO 8601."""
+        return next((each.calendar["date_format"] for each in self.questions if "date_format" in each.calendar), "")
+
+    @property
     def options(self) -> FitOptions:
         """The options of the whole run."""
         return FitOptions(**self.run)
