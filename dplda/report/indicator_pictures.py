@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.report.pictures import (
     BLUE,
     INK,
@@ -197,7 +198,7 @@ def _words(table: WordTable, words: Tables, name: str) -> Picture:
         drawing=_dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them. Of one {shown(words.privacy.unit)}, these words and others of their run together reveal at most "
+        f"have them among those with at least {MINIMUM_LENGTH} of them. Of one {shown(words.privacy.unit)}, these words and others of their run together reveal at most "
         f"what {guarantee_in_words(words)} allows.",
     )
 
