@@ -198,8 +198,8 @@ def _words(table: WordTable, words: Tables, name: str) -> Picture:
         drawing=_dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them among those with at least {MINIMUM_LENGTH} of them. Of one {shown(words.privacy.unit)}, these words "
-        f"and others of their run together reveal at most what {guarantee_in_words(words)} allows.",
+        f"have them, among those with at least {MINIMUM_LENGTH}. Of one {shown(words.privacy.unit)}, these words and "
+        f"others of their run together reveal at most what {guarantee_in_words(words)} allows.",
     )
 
 
