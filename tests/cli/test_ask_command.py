@@ -90,10 +90,8 @@ def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan
 
 def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):
     whole = dplda("ask", plan, "--json").json["run"]
-    alone = written(home, "topics.yaml", questions=PLAN["questions"][:1])
-    run = dplda("fit", "tickets.jsonl", "--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8", "--json").json[
-        "run"
-    ]
+    options = ("--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
+    run = dplda("fit", "tickets.jsonl", *options, "--json").json["run"]
     assert dplda("report", run, "-o", "fit.html").status == 0
     page = (home / "fit.html").read_text(encoding="utf-8")
     assert "The share of each category by team" in page
