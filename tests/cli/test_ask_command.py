@@ -99,6 +99,7 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert "How topics differ by team" not in page, "the tables are of other topics"
     other = home / "other.jsonl"
     other.write_text((home / "tickets.jsonl").read_text().replace("radiator", "gutter"))
+    Ledger().grant("other", epsilon=80.0, delta=1e-5)  # charged together: the ledger sees that they share text
     options = ("--categories", "c.yaml", "--epsilon", "1", "--dataset", "other")
     (home / "c.yaml").write_text("gutter: [gutter]\n")
     counted = dplda("count", other, *options, "--json")
@@ -146,10 +147,11 @@ def test_a_page_is_not_overwritten_and_that_is_known_before_anything_is_spent(dp
 
 
 def test_a_simulation_is_stamped_on_the_page(dplda, home, plan):
-    answer = dplda("ask", plan, "--simulate", "-o", "a.html")
+    Ledger().grant("invented", unbounded=True)
+    answer = dplda("ask", written(home, dataset="invented"), "--simulate", "-o", "a.html")
     assert answer.status == 0, answer.err
     page = (home / "a.html").read_text(encoding="utf-8")
-    assert "<title>NOT PRIVATE: answers about tickets" in page
+    assert "<title>NOT PRIVATE: answers about invented" in page
     assert "differentially private for one" not in page
 
 

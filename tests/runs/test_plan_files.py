@@ -12,12 +12,13 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.budget import Ledger
 from dplda.runs.fit_options import FitOptions
-from dplda.runs.plan_files import read_plan
+from dplda.runs.plan_files import _KEYS, _OF_KIND, read_plan
 from dplda.runs.questions import plan_questions
 
 TOPICS = {"ask": "What is it about?", "fit": {"topics": 2}}
 BY_TEAM = {"ask": "How do the teams differ?", "tabulate": {"by": "team"}}
 COUNT = {"ask": "How many?", "count": {"by": ["team", "month(day)"]}}
+RECORD = {"body": "boiler pipe heating", "team": "heat", "day": "01/02/2024", "customer": "gold"}
 PLAN: dict[str, Any] = {
     "corpus": "tickets.csv",
     "text_field": "body",
@@ -101,6 +102,27 @@ def test_a_mistake_is_one_line_that_names_the_file_and_the_place(tmp_path, chang
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("value", [7, -1.5, True, "zzz", [], ["a"], [1, None], {}, {"a": 1}, {"a": ["b"]}, [["a"]]])
+@pytest.mark.parametrize("key", [*sorted(_KEYS), *(f"{kind}.{key}" for kind, keys in _OF_KIND.items() for key in keys)])
+def test_a_value_of_any_kind_is_read_or_refused(tmp_path, key, value):
+    kind, _, own = key.partition(".")
+    asked = {"ask": "x", kind: {"by": "team"} if kind == "words" else {}}
+    asked = {**asked, kind: asked[kind] | {own: value}} if own else None
+    path = written(tmp_path, **{"questions": [asked]} if own else {key: value})
+    try:
+        plan = read_plan(path)
+        corpus = dplda.Corpus.from_texts([RECORD], text_field="body", group_fields=list(RECORD)[1:], name="t")
+        plan_questions(plan.questions, corpus, Ledger(tmp_path / "l.db"), plan.options)
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+def test_numbers_that_yaml_reads_as_text_are_numbers(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text() + "delta: 1e-7\n")
+    assert read_plan(path).options.delta == 1e-7
+
+
 @pytest.mark.parametrize("text", ["", "- a\n", "just text", "a: [", "corpus: a\ncorpus: b\n"])
 def test_what_is_no_mapping_is_refused(tmp_path, text):
     path = tmp_path / "plan.yaml"
@@ -120,9 +142,8 @@ def test_what_is_no_mapping_is_refused(tmp_path, text):
 )
 def test_topics_are_fitted_once_and_before_questions_about_them(tmp_path, questions, named):
     ledger = Ledger(tmp_path / "l.db")
-    records = [{"body": "boiler pipe heating", "team": "heat", "day": "01/02/2024", "customer": "gold"}]
     plan = read_plan(written(tmp_path, questions=questions))
-    corpus = dplda.Corpus.from_texts(records, text_field="body", group_fields=["team", "day", "customer"], name="t")
+    corpus = dplda.Corpus.from_texts([RECORD], text_field="body", group_fields=["team", "day", "customer"], name="t")
     with pytest.raises(InputError, match="topics") as raised:
         plan_questions(plan.questions, corpus, ledger, plan.options)
     assert named in str(raised.value)
