@@ -41,7 +41,7 @@ _ASKED = {  # keys, and the parameters of `dplda.cli.options.chosen_categories`
 _CALENDAR = ("zone", "date_format")
 _KEYS = ("corpus", *_READING, *_RUN, *_ASKED, *_CALENDAR, "groups", "from", "to", "questions")
 _OF_KIND = {
-    "fit": ("topics", "words", "vocabulary", "seed_words", "min_document_frequency", "max_document_frequency"),
+    "fit": ("topics", "words", "vocabulary", "seed_words", "max_document_frequency"),
     "tabulate": ("by", "between"),
     "count": ("by", "between", "at_most"),
     "words": ("by", "between", "vocabulary"),
@@ -62,7 +62,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 _KINDS = {  # of the values of keys, also of those of questions
     **dict.fromkeys((*_ASKED, *_CALENDAR, *_READING, "dataset", "adjacency", "series", "batch", "words"), _TEXT),
     **dict.fromkeys(("text_field", "by", "answers", "vocabulary", "stopwords"), _TEXTS),
-    **dict.fromkeys(("epsilon", "delta", "min_document_frequency", "max_document_frequency"), _NUMBER),
+    **dict.fromkeys(("epsilon", "delta", "max_document_frequency"), _NUMBER),
     **dict.fromkeys(("at_most", "ngrams", "timeout"), _WHOLE),
     **dict.fromkeys(("remote", "lemmas", "one_line"), _YES_NO),
     **dict.fromkeys(("from", "to"), _DAY),

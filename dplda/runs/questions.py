@@ -118,7 +118,10 @@ def plan_questions(
     fitted = model is not None
     for question in questions:
         fitted = fitted or question.kind == "fit"
-        if not fitted and (question.kind == "tabulate" or (question.kind == "words" and not question.options)):
+        about_topics = question.kind == "tabulate" or (
+            question.kind == "words" and "vocabulary" not in question.options
+        )
+        if about_topics and not fitted:
             raise InputError(f"{question.text!r} is about topics, and no question before it asks for them with `fit`.")
     total = math.fsum(question.share for question in questions)
     mu_squared = capacity(options.epsilon, options.delta).mu_squared
@@ -204,7 +207,9 @@ def _plan(
         return _Part(
             events,
             [WORD_INDICATORS],
-            lambda model: plan_words(listed or _known(model), corpus, tables, epsilon, delta, **settings),
+            lambda model: plan_words(
+                _known(model) if listed is None else listed, corpus, tables, epsilon, delta, **settings
+            ),
         )
     return _Part(
         events,
