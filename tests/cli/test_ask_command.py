@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from dplda.budget import Ledger
 from dplda.budget.accountant import run_epsilon
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
-PLAN = {
+PLAN: dict[str, Any] = {
     "corpus": "tickets.jsonl",
     "text_field": "text",
     "epsilon": 20,

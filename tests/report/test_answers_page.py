@@ -15,6 +15,7 @@ from report_data import HOSTILE, Page, all_runs, run_model
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
+from dplda.report import AllRuns
 from dplda.report.answers_page import write_answers
 from dplda.report.pictures import shown
 from dplda.runs.indicator_tables import WordTable
@@ -24,9 +25,9 @@ from dplda.text.categories import NONE
 TODAY = datetime.date(2026, 1, 2)
 
 
-def page(tmp_path: Path, found: Findings, *more) -> Page:
+def page(tmp_path: Path, found: Findings, together: AllRuns | None = None) -> Page:
     path = tmp_path / "answers.html"
-    write_answers(found, path, *more, date=TODAY)
+    write_answers(found, path, together, date=TODAY)
     return Page(path.read_text(encoding="utf-8"))
 
 

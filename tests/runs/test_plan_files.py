@@ -107,9 +107,8 @@ def test_a_mistake_is_one_line_that_names_the_file_and_the_place(tmp_path, chang
 @pytest.mark.parametrize("key", [*sorted(_KEYS), *(f"{kind}.{key}" for kind, keys in _OF_KIND.items() for key in keys)])
 def test_a_value_of_any_kind_is_read_or_refused(tmp_path, key, value):
     kind, _, own = key.partition(".")
-    asked = {"ask": "x", kind: {"by": "team"} if kind == "words" else {}}
-    asked = {**asked, kind: asked[kind] | {own: value}} if own else None
-    path = written(tmp_path, **{"questions": [asked]} if own else {key: value})
+    options = {**({"by": "team"} if kind == "words" else {}), own: value}
+    path = written(tmp_path, **{"questions": [{"ask": "x", kind: options}]} if own else {key: value})
     corpus = dplda.Corpus.from_texts([RECORD], text_field="body", group_fields=list(RECORD)[1:], name="t")
     with suppress(InputError):  # and no other error
         plan = read_plan(path)

@@ -86,7 +86,7 @@ def test_a_weight_moves_budget_to_a_question(ledger):
     def least(weight: float) -> float:
         asked = [TOPICS, replace(ABOUT[1], weight=weight)]
         events = plan_questions(asked, corpus(), ledger, options()).events
-        return min(event.noise_multiplier for event in events if event.stage == Stage.TABLE)
+        return min(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.TABLE)
 
     noise = [least(weight) for weight in (0.5, 1.0, 4.0)]
     assert all(before > after for before, after in pairwise(noise))
