@@ -252,6 +252,8 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         show_words(load_words(record), out, as_json=as_json)
         return
     if is_plan(record):
+        if out is not None:
+            raise InputError(f"run {record.id} has answers of several kinds: print them all with --json.")
         findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
         if as_json:
             print_json(findings.to_json())

@@ -107,14 +107,16 @@ def plan_questions(
 
     `options` are those of the whole run: dataset, epsilon, delta, adjacency, series, batch, engine and seed of
     simulated noise. Questions about topics are about those of the fit in the plan, or else about `model`. Raises
-    `InputError` if there is no question, more than one fit, or a question about topics before them, and for what the
-    planning of any question refuses.
+    `InputError` if there is no question, more than one fit, a series without one, or a question about topics before
+    them, and for what the planning of any question refuses.
     """
     if not questions:
         raise InputError("the plan has no questions.")
     kinds = [question.kind for question in questions]
     if kinds.count("fit") > 1:
         raise InputError("the plan fits topics twice. Ask one question with `fit`.")
+    if (options.series or options.batch) and "fit" not in kinds:
+        raise InputError("a series continues topics: ask for them with `fit`, or leave series and batch out.")
     fitted = model is not None
     for question in questions:
         fitted = fitted or question.kind == "fit"

@@ -72,6 +72,7 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     spent = record.cost
     again = dplda("tables", record.id)
     assert again.out.strip() in shown.out
+    assert dplda("tables", record.id, "--csv", "t.csv").status == 2
     assert dplda("report", record.id, "-o", "b.html").status == 0
     assert (home / "b.html").read_text(encoding="utf-8") == page
     assert [run.cost for run in Ledger().runs()] == [spent]

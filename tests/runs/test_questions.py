@@ -166,6 +166,11 @@ def test_no_question_is_no_plan(ledger):
         plan_questions([], corpus(), ledger, options())
 
 
+def test_a_series_needs_topics_to_continue(ledger):
+    with pytest.raises(InputError, match="series"):
+        plan_questions(ABOUT[1:2], corpus(), ledger, options(series="weekly", batch="w1"))
+
+
 @pytest.mark.parametrize("charges", [0, 1, 6])
 def test_what_a_killed_plan_reserved_is_spent_and_no_answer_is_kept(tmp_path, ledger, charges):
     child = os.fork()
