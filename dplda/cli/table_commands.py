@@ -109,9 +109,9 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--by",
             multiple=True,
             metavar="COLUMN[,COLUMN]|month(COLUMN)",
-            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth "
-            "values; may be repeated for more tables. Without --by and --between, the table has one row for all "
-            "documents.",
+            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, by bool() of truth "
+            "values, or by category() of a category; may be repeated for more tables. Without --by and --between, the "
+            "table has one row for all documents.",
         ),
     ):
         command = add(command)
