@@ -79,7 +79,7 @@ def imported(folder: str) -> set[str]:
 
 
 USERS = [
-    *("attack", "cuda", "dask", "documents", "keyring", "lemmas", "sklearn"),
+    *("attack", "cuda", "dask", "documents", "expressions", "keyring", "lemmas", "sklearn"),
     *("chinese", "japanese", "korean", "thai", "wordlists"),
 ]
 

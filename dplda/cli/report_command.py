@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 
 from dplda.base.errors import InputError
-from dplda.budget.ledger_records import released_in_words
 from dplda.cli.console import print_json, say, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
 from dplda.model import TopicModel
@@ -232,6 +231,8 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 
     Raises `InputError` for counts and words, which are on the page of topics of the same documents.
     """
+    from dplda.budget.ledger_records import released_in_words
+
     record = _recorded(run, ledger_path)
     if record is None or record.result is None or record.model:
         return run

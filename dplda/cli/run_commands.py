@@ -14,7 +14,6 @@ import numpy as np
 
 from dplda.base.software import describe, differences, installed_software, software_of
 from dplda.budget.events import at_least
-from dplda.budget.ledger_records import released_in_words
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -95,6 +94,8 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
+    from dplda.budget.ledger_records import released_in_words
+
     requested, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.status_in_words
     if record.parameters.get("kind"):
