@@ -68,6 +68,7 @@ def ask(
 
     With `series: NAME` in PLAN, each run is on a new batch of documents, and topics continue those of the last batch.
     """
+    from dplda.cli.report_command import answers_guarantee
     from dplda.model.topic_model import refuse_existing
     from dplda.report.answers_page import write_answers
     from dplda.runs.plan_files import read_plan
@@ -87,7 +88,7 @@ def ask(
     ledger = open_ledger(ledger_path)
     asked = replace(file.options, batch=batch or file.options.batch, simulate_seed=seed)
     planned = plan_questions(file.questions, source, ledger, asked)
-    inspected = {**dict.fromkeys(READING_NAMES), **file.reading, "yes": options["yes"]}
+    inspected = {**dict.fromkeys(READING_NAMES), **file.reading, "yes": options["yes"], "date_format": file.date_format}
     if options["dry_run"]:
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)
@@ -98,7 +99,7 @@ def ask(
         findings = planned.execute(ledger, folder=models / planned.id, progress=progress)
     private_notes(source.notes)
     if output is not None:
-        write_answers(findings, output)
+        write_answers(findings, output, answers_guarantee(findings, ledger_path))
     if as_json:
         print_json(findings.to_json())
         return

@@ -226,7 +226,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
     _look_at_repeats(chosen, report)
-    _look_at_dates(report)
+    _look_at_dates(report, options.get("date_format") or "")
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     total, n_rare, defects = report.sample.total, report.sample.n_rare, report.sample.defects
@@ -350,10 +350,14 @@ def _is_category(column: ColumnFacts, n: int) -> bool:
     return n >= _LEAST_ROWS and column.text_share > 0 and column.mean_words < 3 and column.distinct_share <= 0.1
 
 
-def _look_at_dates(report: Report) -> None:
-    """Note columns of dates that are read only if their format is declared."""
+def _look_at_dates(report: Report, declared: str) -> None:
+    """Note columns of dates that are read only if their format is declared, and that the `declared` one does not read.
+
+    `declared` is empty if there is none.
+    """
     for column in report.columns:
-        if column.date_formats and "" not in column.date_formats and column.name not in report.text_fields:
+        readable = {"", declared} & set(column.date_formats or ())
+        if column.date_formats and not readable and column.name not in report.text_fields:
             report.remarks.append(
                 f"Not all dates in {column.name!r} are in ISO 8601. To tabulate by them, give "
                 f"{say_formats(column.date_formats)}."

@@ -64,8 +64,9 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     that a language model on this machine gives to a question about each document (--question). A prepared store holds
     the answers if it was imported with these options.
 
-    Numbers and shares have 95 % intervals. They are charged to the budget of CORPUS. Before anything is charged, the
-    command inspects the first records, for you alone, and asks whether to go on if most of them would be in no group.
+    Documents of fewer than three words are not counted; stop words are no words. Numbers and shares have 95 %
+    intervals. They are charged to the budget of CORPUS. Before anything is charged, the command inspects the first
+    records, for you alone, and asks whether to go on if most of them would be in no group.
     """
     from dplda.runs.counting import plan_counts
     from dplda.runs.tabulation import stored_columns
@@ -129,6 +130,7 @@ def show_count_tables(counts: Counts) -> None:
     for one in counts.tables:
         say("")
         _show_table(one, counts.privacy.unit)
+    say("Shorter ones are not counted, and stop words are no words.")
 
 
 def _show_table(one: CountTable, unit: str) -> None:

@@ -20,7 +20,9 @@ from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.answers import Question
+    from dplda.budget import RunRecord
     from dplda.report import AllRuns, Wording
+    from dplda.runs.questions import Findings
     from dplda.runs.released_table import Tables
 
 _PAGE = "report.html"
@@ -80,6 +82,9 @@ def report(
     """
     from dplda.model.examples import load
     from dplda.report import Wording, write_report
+    from dplda.report.answers_page import write_answers
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import load_findings
 
     wording = _wording(title, names, hide, len(runs))
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
@@ -94,24 +99,37 @@ def report(
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
     output = output or Path(_PAGE)
     refuse_existing(output)
+    record = _recorded(runs[0], ledger_path)
+    if len(runs) == 1 and record is not None and is_plan(record):
+        if names or hide or title:
+            raise click.UsageError("--title, --name and --hide are for topics, and this run answers a plan.")
+        findings = load_findings(record, open_model(runs[0], ledger_path) if record.model else None)
+        write_answers(findings, output, answers_guarantee(findings, ledger_path, same_text))
+        _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)
+        return
     of_topics = [_with_model(run, ledger_path) for run in runs]
     models = [open_model(run, ledger_path) for run in of_topics]
     write_report(
         models,
         output,
-        guarantees=_guarantees(models, ledger_path, same_text),
+        guarantees=_guarantees(_shown_runs(models), ledger_path, same_text),
         wording=wording,
         batches=_batches(models, ledger_path),
         tables=_tables(models, ledger_path),
         examples=[load(m, model_folder(run, ledger_path)) for run, m in zip(of_topics, models, strict=True)],
     )
+    named = [model.facts.run for model in models]
+    _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
+    if not as_json and wording == Wording():
+        say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
+
+
+def _tell_written(output: Path, runs: Sequence[str | None], *, as_json: bool, private: bool) -> None:
+    """Say that the page `output` about `runs` is written."""
     if as_json:
-        named = [model.facts.run for model in models]
-        print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
+        print_json({"runs": runs, "report": str(output), "private": private})
     else:
         say(f"Wrote {output}. Open it in a browser; it needs no network.")
-        if wording == Wording():
-            say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
 
 
 def _write_papers(
@@ -133,7 +151,7 @@ def _write_papers(
         raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
-    together = _guarantees([model], ledger_path, same_text).get(model.facts.dataset or "")
+    together = _guarantees(_shown_runs([model]), ledger_path, same_text).get(model.facts.dataset or "")
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
     for paper, file in papers.items():
@@ -198,41 +216,78 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     return {**found, str(facts.batch): models[0]}
 
 
-def _with_model(run: str, ledger_path: Path | None) -> str:
-    """Return the run whose topics are tabulated if `run` made tables, else `run`."""
+def _recorded(run: str, ledger_path: Path | None) -> RunRecord | None:
+    """Return the record of `run`; None if it is a folder, or if no ledger knows it."""
     ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
     if ledger is None:
-        return run
+        return None
     with suppress(InputError):
-        record = ledger.run(run)
-        return str(record.parameters.get("of", run)) if record.result is not None else run
-    return run
+        return ledger.run(run)
+    return None
+
+
+def _with_model(run: str, ledger_path: Path | None) -> str:
+    """Return the run whose topics are tabulated if `run` made tables, else `run`.
+
+    Raises `InputError` for counts and words, which are on the page of topics of the same documents.
+    """
+    from dplda.budget.ledger_records import released_in_words
+
+    record = _recorded(run, ledger_path)
+    if record is None or record.result is None or record.model:
+        return run
+    of = str(record.parameters.get("of") or "")
+    if record.parameters.get("kind") in ("count", "words") or not of:
+        raise InputError(
+            f"run {record.id} released no topics ({released_in_words(record.parameters)}), and a report is about "
+            f"topics. The page of a fit of {record.dataset} shows this run, too. Alone: dplda tables {record.id}"
+        )
+    return of
 
 
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
-    """Return the tables that the ledger, if it exists, has about the topics of `models`.
+    """Return what the ledger, if it exists, has about the topics of `models`, and the counts and words of their texts.
 
     Only the latest of several tables by the same attributes is included.
     """
+    from dplda.runs.questions import latest_indicators
     from dplda.runs.tabulation import latest_tables
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
         return []
     names = [model.facts.run or "" for model in models]
-    return [tables for name in names for tables in latest_tables(ledger, name)]
+    datasets = dict.fromkeys(model.facts.dataset for model in models if model.facts.dataset)
+    return [
+        *(tables for name in names for tables in latest_tables(ledger, name)),
+        *(answers for dataset in datasets for answers in latest_indicators(ledger, dataset)),
+    ]
+
+
+def _shown_runs(models: Sequence[TopicModel]) -> dict[str, set[str]]:
+    """Return the runs of `models` by dataset."""
+    found: dict[str, set[str]] = {}
+    for model in models:
+        found.setdefault(model.facts.dataset or "", set()).add(str(model.facts.run))
+    return found
+
+
+def answers_guarantee(findings: Findings, ledger_path: Path | None, same_text: Sequence[str] = ()) -> AllRuns | None:
+    """Return what the ledger, if it exists, has recorded of all runs of the dataset of `findings`."""
+    shown = {findings.dataset: {findings.run}}
+    return _guarantees(shown, ledger_path, same_text).get(findings.dataset)
 
 
 def _guarantees(
-    models: Sequence[TopicModel], ledger_path: Path | None, same_text: Sequence[str] = ()
+    shown_runs: Mapping[str, set[str]], ledger_path: Path | None, same_text: Sequence[str] = ()
 ) -> dict[str, AllRuns]:
-    """Return what the ledger, if it exists, has recorded of all runs of each dataset of `models`.
+    """Return what the ledger, if it exists, has recorded of all runs of each dataset with `shown_runs`.
 
     The runs of the datasets `same_text` count, too. Says on standard error where other names share the documents of a
     dataset, which no report may show unless they are among `same_text`. Raises `InputError` if no total can be stated
     for all these names.
     """
-    from dplda.report import all_runs
+    from dplda.report.promise import all_runs_with
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
@@ -240,7 +295,7 @@ def _guarantees(
             raise InputError("--same-text counts runs in the ledger, and there is none. Name it with --ledger.")
         return {}
     records, runs = {record.name: record for record in ledger.datasets()}, ledger.runs()
-    found = all_runs(list(records.values()), models, runs)
+    found = all_runs_with(list(records.values()), shown_runs, runs)
     if same_text and len(found) != 1:
         raise InputError("--same-text is for a report of runs on one dataset of the ledger.")
     for name, together in found.items():

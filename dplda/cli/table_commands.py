@@ -109,9 +109,9 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--by",
             multiple=True,
             metavar="COLUMN[,COLUMN]|month(COLUMN)",
-            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, or by bool() of truth "
-            "values; may be repeated for more tables. Without --by and --between, the table has one row for all "
-            "documents.",
+            help="Group by columns, by day(), week(), month(), quarter() or year() of a date, by bool() of truth "
+            "values, or by category() of a category; may be repeated for more tables. Without --by and --between, the "
+            "table has one row for all documents.",
         ),
     ):
         command = add(command)
@@ -238,7 +238,8 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
     from dplda.runs.group_words import is_words, load_words
-    from dplda.runs.questions import is_plan, load_findings
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import load_findings
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
@@ -251,6 +252,8 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         show_words(load_words(record), out, as_json=as_json)
         return
     if is_plan(record):
+        if out is not None:
+            raise InputError(f"run {record.id} has answers of several kinds: print them all with --json.")
         findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
         if as_json:
             print_json(findings.to_json())

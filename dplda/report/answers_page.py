@@ -2,11 +2,107 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
+from typing import Any
 
+from dplda.base.errors import InputError
+from dplda.model.topic_model import write_atomically
+from dplda.report import indicator_pictures, promise, table_pictures
+from dplda.report.page import LANGUAGE, POLICY, promises_of, reason_of, run_section, style, template, warning_label
+from dplda.report.pictures import Bar, Bars, Picture, shown, with_interval
+from dplda.report.promise import AllRuns, unit_of
+from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.runs.counting import counted_units
 from dplda.runs.questions import Findings
+from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 
-def write_answers(findings: Findings, path: str | Path) -> None:
-    """Write the answers as one self-contained HTML page to `path`."""
-    raise NotImplementedError
+def write_answers(
+    findings: Findings, path: str | Path, together: AllRuns | None = None, date: datetime.date | None = None
+) -> None:
+    """Write the answers as one self-contained HTML page to `path`.
+
+    The page contains the questions and released numbers only. `together` is what a ledger recorded of all runs on the
+    dataset; without it, the page says that its guarantee is for this run alone. `date` is today if None. Raises
+    `InputError` if the file cannot be written.
+    """
+    try:
+        page = _render(findings, together, date or datetime.date.today())
+        write_atomically(Path(path), page.encode())
+    except OSError as error:
+        raise InputError(f"cannot write the answers to {path}: {error.strerror or error}.") from None
+
+
+def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -> str:
+    privacy, dataset, model = findings.privacy, findings.dataset, findings.model
+    label, topics = warning_label(privacy), None if model is None else shown_topics([model], Wording())[0]
+    unit = unit_of(privacy)
+    language = "" if model is None else model.facts.language or ""
+    return template("answers.html.j2").render(
+        title=shown(f"{label}: answers about {dataset}" if label else f"answers about {dataset}"),
+        stamp=(label, reason_of(privacy)) if label else None,
+        guarantee=shown(privacy.in_words) if privacy.sound else "",
+        dataset=shown(dataset),
+        size="" if model is None else ". ".join(filter(None, promise.size(model))),
+        counted=shown(counted_units(privacy.unit)),
+        unit=unit,
+        groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),
+        together=together,
+        names=[shown(dataset), *map(shown, together.others if together else ())],
+        series="" if model is None else shown(model.facts.series or ""),
+        language=language if LANGUAGE.fullmatch(language) else "",
+        date=f"{date.day} {date:%B} {date.year}",
+        run=shown(findings.run),
+        answers=[
+            {"question": shown(question), **_answer(findings, answer, topics, f"answer-{place}")}
+            for place, (question, answer) in enumerate(zip(findings.questions, findings.tables, strict=True), start=1)
+        ],
+        style=style(),
+        policy=POLICY,
+    )
+
+
+def _answer(findings: Findings, answer: Tables | None, topics: ShownTopics | None, prefix: str) -> dict[str, Any]:
+    """Return the template's variables for one answer: ``topics`` of a fit, or ``pictures``."""
+    model = findings.model
+    if answer is None:
+        if model is None or topics is None:
+            raise InputError("the topics that this run learned are gone: its model was moved or deleted.")
+        own = [each for each in findings.tables if each is not None]
+        return {"topics": run_section(model, topics, None, findings.run, prefix, own), "pictures": []}
+    if indicator_pictures.are_indicators(answer):
+        return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix)}
+    known = topics if model is not None and len(model.topics) == answer[0].n_topics else None
+    if known is None:  # of another run
+        known = ShownTopics([()] * answer[0].n_topics, {})
+    listed = model.listed_topics if model is not None and topics is known else range(answer[0].n_topics)
+    size = ("", "") if model is None else (model.facts.dataset or "", promise.size(model)[0])
+    drawn = table_pictures.pictures([answer], known, listed, prefix, size, besides="")
+    whole = [table for table in answer if not table.by]
+    return {"topics": None, "pictures": [*drawn, *(_shares(each, known, answer, prefix) for each in whole)]}
+
+
+def _shares(table: ReleasedTable, topics: ShownTopics, tables: Tables, prefix: str) -> Picture:
+    """Draw the shares of topics in all documents."""
+    found, units = table.shares(), table.units()
+    order = sorted(range(table.n_topics), key=lambda topic: -found.value[0, topic])
+    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
+    return Picture(
+        name=f"{prefix}-shares",
+        title="How much of the text each topic is",
+        alt=f"The share of each of {table.n_topics} topics.",
+        note="The thin line across the end of a bar contains the true share with 95 %. Counted are "
+        f"{size:,.0f} ({low:,.0f} to {high:,.0f}) {shown(counted(tables.privacy.unit))}.",
+        drawing=Bars(
+            [
+                Bar(
+                    shown(f"{topic} {topics.title(topic)}"),
+                    (float(found.value[0, topic]),),
+                    with_interval(found.value[0, topic], found.low[0, topic], found.high[0, topic]),
+                    (float(found.low[0, topic]), float(found.high[0, topic])),
+                )
+                for topic in order
+            ]
+        ),
+    )

@@ -26,9 +26,18 @@ from dplda.model import TopicModel
 from dplda.model.examples import Examples
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
-from dplda.report import comparison_of_runs, comparison_pictures, promise, run_pictures, summary, table_pictures
+from dplda.report import (
+    comparison_of_runs,
+    comparison_pictures,
+    indicator_pictures,
+    promise,
+    run_pictures,
+    summary,
+    table_pictures,
+)
 from dplda.report.comparison_pictures import Method
 from dplda.report.facts import TITLES, Facts
+from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
@@ -41,7 +50,7 @@ _SHOWN_ELSEWHERE = (
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
 LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
@@ -63,7 +72,8 @@ def write_report(
     `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
     its guarantee is for the runs shown alone. `wording` changes words of the page only; `date` is today if None.
     `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
-    then be the only one. `tables` are released tables of topics of `models` or `batches`.
+    then be the only one. `tables` are released tables of topics of `models` or `batches`, and counts and words of their
+    datasets.
     `examples` are public texts about the topics of each of `models`, None for a model without any.
 
     Besides such texts, the page contains released numbers only: topics, prevalence, privacy statements, public
@@ -99,7 +109,7 @@ def _render(
         hidden=len({word.casefold() for word in wording.hidden}),
         stamps=warnings_of(models, names, comparison),
         runs=[
-            _run_section(model, shown_words, known.get(model.facts.dataset or ""), name, f"run-{i + 1}", tables)
+            run_section(model, shown_words, known.get(model.facts.dataset or ""), name, f"run-{i + 1}", tables)
             for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
         groups=promises(models, known),
@@ -113,9 +123,14 @@ def _render(
         over_batches=comparison_of_runs.batch_pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
-        style=Markup(files("dplda.report").joinpath("templates", "page.css").read_text(encoding="utf-8")),
-        policy=_POLICY,
+        style=style(),
+        policy=POLICY,
     )
+
+
+def style() -> Markup:
+    """Return the style sheet of every page."""
+    return Markup(files("dplda.report").joinpath("templates", "page.css").read_text(encoding="utf-8"))
 
 
 def template(name: str) -> Template:
@@ -137,7 +152,14 @@ def warning_label(privacy: PrivacyStatement) -> str:
     return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN
 
 
-def _run_section(
+def reason_of(privacy: PrivacyStatement) -> str:
+    """Say why a run has no proven guarantee, without its warning label."""
+    stamp, reason = warning_label(privacy), privacy.reason
+    plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
+    return shown(plain or "no proof of its privacy is known")
+
+
+def run_section(
     model: TopicModel,
     topics: ShownTopics,
     together: AllRuns | None,
@@ -148,7 +170,16 @@ def _run_section(
     """Return the template's variables for one run."""
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
     run, language = model.facts.run or "", model.facts.language or ""
-    tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
+    answers = [
+        each  # of a series, only those of the same batch
+        for each in all_tables
+        if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
+    ]
+    tables = [
+        each
+        for each in all_tables
+        if not are_indicators(each) and each.of == run and each[0].n_topics == len(model.topics)
+    ]
     shares = least_noisy_shares(tables, model)
     return {
         "name": name,
@@ -182,6 +213,7 @@ def _run_section(
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
         "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, _all_units(model)),
+        "answers": indicator_pictures.pictures(answers, prefix),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),
@@ -225,11 +257,17 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
 
 def promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
     """Return the template's variables for what is promised of the sound runs on each dataset."""
+    return promises_of([(model.facts.dataset or "", model.privacy) for model in models], guarantees)
+
+
+def promises_of(
+    runs: Sequence[tuple[str, PrivacyStatement]], guarantees: Mapping[str, AllRuns]
+) -> list[dict[str, Any]]:
+    """Return what `promises` does of `runs`, given by dataset and statement."""
     groups: dict[tuple[str, str, str], list[PrivacyStatement]] = {}
-    for model in models:
-        privacy = model.privacy
+    for dataset, privacy in runs:
         if privacy.sound:
-            groups.setdefault((model.facts.dataset or "", privacy.unit, privacy.adjacency), []).append(privacy)
+            groups.setdefault((dataset, privacy.unit, privacy.adjacency), []).append(privacy)
     promises = []
     for (dataset, _, adjacency), statements in groups.items():
         together = guarantees.get(dataset)
@@ -370,10 +408,9 @@ def warnings_of(
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):
-        stamp, reason = warning_label(model.privacy), model.privacy.reason
+        stamp = warning_label(model.privacy)
         if stamp and not (simulated and stamp == _NOT_PRIVATE):
-            plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
-            about.setdefault((stamp, shown(plain or "no proof of its privacy is known")), []).append(name)
+            about.setdefault((stamp, reason_of(model.privacy)), []).append(name)
     stamps = [(_NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
     for (stamp, reason), runs in about.items():
         if len(models) > 1:

@@ -322,18 +322,25 @@ def all_runs(
     Only datasets count for which a run in `models` is recorded. `runs`, the ledger's runs, become `AllRuns.records`,
     which is empty without them.
     """
-    shared: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        shared.setdefault(run.dataset, []).append(run.to_json())
     shown_runs: dict[str, set[str]] = {}
     for model in models:
         shown_runs.setdefault(model.facts.dataset or "", set()).add(str(model.facts.run))
+    return all_runs_with(records, shown_runs, runs)
+
+
+def all_runs_with(
+    records: Sequence[DatasetRecord], shown_runs: Mapping[str, set[str]], runs: Iterable[RunRecord] = ()
+) -> dict[str, AllRuns]:
+    """Collect what `all_runs` does; `shown_runs` are the runs on the page, by dataset."""
+    shared: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        shared.setdefault(run.dataset, []).append(run.to_json())
     return {
         record.name: AllRuns(
             len(record.runs),
             record.guaranteed_alone,
             record.guaranteed_alone.in_words(record.grant),
-            unknown=len(shown_runs[record.name] - set(record.runs)),
+            unknown=len(set(shown_runs[record.name]) - set(record.runs)),
             grants={record.name: record.grant},
             records=tuple(shared.get(record.name, ())),
         )

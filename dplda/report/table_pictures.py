@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
-from dplda.private.attributes import BETWEEN, BOOLEAN, PERIODS, period_after
+from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS, period_after
 from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
@@ -17,7 +17,7 @@ from dplda.runs.released_table import ReleasedTable, Tables, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN])})\((?P<column>.+)\)")
+_PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN, CATEGORY])})\((?P<column>.+)\)")
 _PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
@@ -33,6 +33,7 @@ def pictures(
     listed: Sequence[int],
     prefix: str,
     size: tuple[str, str] = ("", ""),
+    besides: str = ", besides what the topics reveal",
 ) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
@@ -40,7 +41,8 @@ def pictures(
     groups. Any other table is drawn once for each of its attributes, summed over the others, except for attributes that
     a table of the same documents is by alone. A table without attributes is not drawn. `listed` are the topics to show;
     `prefix` begins the pictures' names. `size` is the name of a dataset, and the number of its units in words, which is
-    told beside the number of those that are counted.
+    told beside the number of those that are counted. `besides` says of what else the guarantee of the tables does not
+    hold.
     """
     drawn, alone = [], {(tables.dataset, table.by) for tables in all_tables for table in tables if len(table.by) == 1}
     for run, tables in enumerate(all_tables):
@@ -50,7 +52,8 @@ def pictures(
             parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
             of_all = size[1] if tables.dataset == size[0] else ""
             drawn += [
-                _picture(part, tables, topics, listed, f"{name}-{number}", of_all) for number, part in enumerate(parts)
+                _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides)
+                for number, part in enumerate(parts)
             ]
     return drawn
 
@@ -80,16 +83,17 @@ def is_drawn_whole(table: ReleasedTable) -> bool:
 
 
 def _picture(
-    table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, of_all: str
+    table: ReleasedTable,
+    tables: Tables,
+    topics: ShownTopics,
+    listed: Sequence[int],
+    name: str,
+    of_all: str,
+    besides: str,
 ) -> Picture:
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
-    over_time, by = _has_periods(table), _in_words(table, tables)
+    over_time, by = _has_periods(table), in_words(table, tables)
     unit = tables.privacy.unit
-    promise = (
-        f"epsilon {at_least(tables.privacy.epsilon)}, delta {tables.privacy.delta:g}"
-        if tables.privacy.sound
-        else tables.privacy.reason
-    )
     note = (
         "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
         "Periods that are too small to tell, or in no list, are left out; one between two of them is a point with a "
@@ -98,20 +102,26 @@ def _picture(
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
         if over_time
-        else f"From none (pale) to {percent(_largest(table, names))} (strong). Groups too small to tell have a ?; the "
-        "row of all others is among the numbers."
+        else f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
+        "the row of all others is among the numbers."
     )
     return Picture(
         name=name,
         title=heading(table, by),
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
-        note=f"{note} {_certain(table, names)}",
+        note=f"{note} {certain_differences(table, names)}",
         drawing=drawing(table, names),
         table=_numbers(table, names, by, unit),
         definition=f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together "
-        f"reveal at most what {promise} allows, besides what the topics reveal. Intervals cover the noise, and not the "
+        f"reveal at most what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the "
         "error of a sample.",
     )
+
+
+def guarantee_in_words(tables: Tables) -> str:
+    """Return the epsilon and delta of the run that made `tables`, or why it has none."""
+    privacy = tables.privacy
+    return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
 
 
 def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
@@ -120,13 +130,13 @@ def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
     return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}{known}.")
 
 
-def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
-    """Describe the largest differences that are certain."""
+def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:
+    """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
     certain = [change for change in table.changes() if change.topic in names]
     if not certain:
         return "No difference holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
-    told = shown("; ".join(change.describe(names[change.topic]) for change in largest))
+    told = shown("; ".join(change.describe(names[change.topic], noun) for change in largest))
     more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""
     return f"With 95 % probability, all of these hold: {told}{more}."
 
@@ -149,7 +159,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) ->
 def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
     """Draw a row for each topic, a column for each listed group."""
     shares, groups = table.shares(), _drawn_rows(table)
-    largest = _largest(table, names)
+    largest = largest_share(table, names)
 
     def cell(topic: int, row: int) -> Cell:
         place = f"{names[topic]}, {', '.join(table.rows[row])}"
@@ -172,7 +182,7 @@ def _drawn_rows(table: ReleasedTable) -> list[int]:
     return listed or list(range(len(table.rows)))
 
 
-def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
+def largest_share(table: ReleasedTable, names: dict[int, str]) -> float:
     """Return the largest share that is drawn; 0 if no share is drawn."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
     return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
@@ -184,7 +194,13 @@ def _alone(values: Sequence[float]) -> list[int]:
     return [place for place in range(len(values)) if known[place + 1] and not known[place] and not known[place + 2]]
 
 
-def _in_words(table: ReleasedTable, tables: Tables) -> str:
+def category_of(attribute: str) -> str:
+    """Return the category that an attribute such as ``category(refund)`` is about; empty for any other."""
+    match = _PERIOD.fullmatch(attribute)
+    return match["column"] if match is not None and match["period"] == CATEGORY else ""
+
+
+def in_words(table: ReleasedTable, tables: Tables) -> str:
     """Name what a table is by: ``month and product``; a period's column only if the run has the period of several."""
     names = dict.fromkeys(name for each in tables for name in each.by)
     periods = [_PERIOD.fullmatch(name) for name in names]
@@ -193,7 +209,7 @@ def _in_words(table: ReleasedTable, tables: Tables) -> str:
         match = _PERIOD.fullmatch(name)
         if match is None:
             told.append(name)
-        elif match["period"] in (BOOLEAN, BETWEEN):
+        elif match["period"] in (BOOLEAN, BETWEEN, CATEGORY):
             told.append(match["column"])
         else:
             several = sum(other is not None and other["period"] == match["period"] for other in periods) > 1

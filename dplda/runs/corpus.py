@@ -220,10 +220,12 @@ class Corpus:
     def asking(self, categories: Categories) -> Corpus:
         """Return this corpus, read anew with the answers of each document to `categories` (`dplda.count`).
 
+        They stand in for those of an earlier call.
         Raises `InputError` if it has no texts, or was read without a column that a category needs.
         """
-        asked = Corpus(self.name, self.unit, self._preparation.asking(categories))
-        asked._kept = self  # whose file of standard input is removed with it
+        plain = self._kept if self.categories and isinstance(self._kept, Corpus) else self
+        asked = Corpus(self.name, self.unit, plain._preparation.asking(categories))
+        asked._kept = plain  # whose file of standard input is removed with it
         return asked
 
     @property

@@ -17,12 +17,14 @@ questions:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from dplda.base.config import PrivacySettings
 from dplda.base.errors import InputError
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.questions import KINDS, Question
@@ -39,13 +41,40 @@ _ASKED = {  # keys, and the parameters of `dplda.cli.options.chosen_categories`
 _CALENDAR = ("zone", "date_format")
 _KEYS = ("corpus", *_READING, *_RUN, *_ASKED, *_CALENDAR, "groups", "from", "to", "questions")
 _OF_KIND = {
-    "fit": ("topics", "words", "vocabulary", "seed_words", "min_document_frequency", "max_document_frequency"),
+    "fit": ("topics", "words", "vocabulary", "seed_words", "max_document_frequency"),
     "tabulate": ("by", "between"),
     "count": ("by", "between", "at_most"),
     "words": ("by", "between", "vocabulary"),
 }
 _FIT_NAMES = {"topics": "n_topics"}
+_TEXT, _DAY, _TEXTS, _NUMBER, _WHOLE = "text", "a day", "text or a list of texts", "a number", "a whole number"
+_YES_NO, _PAIR, _MAPPING = "true or false", "two groups", "a mapping of names to lists"
+_IS: dict[str, Callable[[Any], bool]] = {
+    _TEXT: lambda value: isinstance(value, str),
+    _DAY: lambda value: isinstance(value, str | date),
+    _TEXTS: lambda value: isinstance(value, str) or _are_all(value, str),
+    _NUMBER: lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
+    _WHOLE: lambda value: isinstance(value, int) and not isinstance(value, bool),
+    _YES_NO: lambda value: isinstance(value, bool),
+    _PAIR: lambda value: _are_all(value, str | int | date) and len(value) == 2,
+    _MAPPING: lambda value: isinstance(value, Mapping) and all(isinstance(each, list) for each in value.values()),
+}
+_KINDS = {  # of the values of keys, also of those of questions
+    **dict.fromkeys((*_ASKED, *_CALENDAR, *_READING, "dataset", "adjacency", "series", "batch", "words"), _TEXT),
+    **dict.fromkeys(("text_field", "by", "answers", "vocabulary", "stopwords"), _TEXTS),
+    **dict.fromkeys(("epsilon", "delta", "max_document_frequency"), _NUMBER),
+    **dict.fromkeys(("at_most", "ngrams", "timeout"), _WHOLE),
+    **dict.fromkeys(("remote", "lemmas", "one_line"), _YES_NO),
+    **dict.fromkeys(("from", "to"), _DAY),
+    **dict.fromkeys(("groups", "seed_words"), _MAPPING),
+    "between": _PAIR,
+    "categories": "",
+}
 _HINT = "See the example in docs/questions.md."
+
+
+def _are_all(values: Any, kind: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(each, kind) for each in values)
 
 
 @dataclass(frozen=True)
@@ -63,6 +92,11 @@ class PlanFile:
     questions: tuple[Question, ...]
 
     @property
+    def date_format(self) -> str:
+        """How dates are written; empty for ISO 8601."""
+        return next((each.calendar["date_format"] for each in self.questions if "date_format" in each.calendar), "")
+
+    @property
     def options(self) -> FitOptions:
         """The options of the whole run."""
         return FitOptions(**self.run)
@@ -72,6 +106,11 @@ def read_plan(path: Path) -> PlanFile:
     """Read the plan file `path`. Raises `InputError`, which names what is wrong, for anything else."""
     given = read_mapping(path, _HINT, "key")
     _refuse_unknown(given, _KEYS, str(path))
+    try:
+        _check_kinds(given, _KINDS)
+        run = _run_options(given)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     listed = given.get("questions")
     if not isinstance(listed, list) or not listed:
         raise InputError(f"{path} has no list of questions. {_HINT}")
@@ -79,7 +118,7 @@ def read_plan(path: Path) -> PlanFile:
         questions = tuple(_question(place, each, given, path.parent) for place, each in enumerate(listed, 1))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    corpus = given.get("corpus", [])
+    corpus = given.get("corpus") or []
     corpus = corpus if isinstance(corpus, list) else [corpus]
     if not all(isinstance(each, str) for each in corpus):
         raise InputError(f"{path}: corpus must be the path of a file or folder, or a list of files.")
@@ -94,7 +133,7 @@ def read_plan(path: Path) -> PlanFile:
     return PlanFile(
         corpus=tuple(str(path.parent / each) for each in corpus),
         reading={**reading, "group_fields": list(columns)},
-        run={name: given[name] for name in _RUN if given.get(name) is not None},
+        run=run,
         asked={"rules": None, **{_ASKED[name]: given[name] for name in _ASKED if given.get(name) is not None}},
         questions=questions,
     )
@@ -112,6 +151,10 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
     if not isinstance(options, Mapping):
         raise InputError(f"question {place}: {kind} must be followed by its options, such as {{by: product}}. {_HINT}")
     _refuse_unknown(options, _OF_KIND[kind], f"question {place}")
+    try:
+        _check_kinds(options, _KINDS)
+    except InputError as error:
+        raise InputError(f"question {place}: {error}") from None
     weight = given.get("weight", 0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1000:
         raise InputError(f"question {place}: weight must be a number from 0 to 1000.")
@@ -134,11 +177,32 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
         dates,
         used.get("zone", "UTC"),
         used.get("date_format", ""),
-        None if between is None else tuple(between),
+        None if between is None else (str(between[0]), str(between[1])),
     )
     if kind == "words" and not all(tables):
         raise InputError(f"question {place}: words are compared between groups; name them with `by`.")
     return Question(text, kind, options, tables, used, float(weight))
+
+
+def _run_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the whole run. Raises `InputError` for numbers that are none, or out of range."""
+    run = {name: given[name] for name in _RUN if given.get(name) is not None}
+    for name in ("epsilon", "delta"):
+        try:
+            if name in run:
+                run[name] = float(run[name])  # 1e-6, without a point, is text in YAML
+        except ValueError:
+            raise InputError(f"{name} must be a number, got {run[name]!r}.") from None
+    PrivacySettings(**{name: run[name] for name in ("epsilon", "delta", "adjacency") if name in run})
+    return run
+
+
+def _check_kinds(given: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+    """Raise `InputError` for a value that is not of the kind that its key has in `kinds`."""
+    for name, value in given.items():
+        kind = kinds.get(name, "")
+        if value is not None and kind and not _IS[kind](value):
+            raise InputError(f"{name} must be {kind}, got {value!r}.")
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:

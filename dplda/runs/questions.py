@@ -22,20 +22,19 @@ from dplda.private.statistics.expected_counts import TABLE_PROPORTIONS
 from dplda.private.statistics.word_indicators import WORD_INDICATORS
 from dplda.runs.charged_query import QueryOptions
 from dplda.runs.corpus import Corpus
-from dplda.runs.counting import plan_counts
+from dplda.runs.counting import is_count, load_counts, plan_counts
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
-from dplda.runs.group_words import plan_words
+from dplda.runs.group_words import is_words, load_words, plan_words
 from dplda.runs.indicator_tables import Counts, Words
+from dplda.runs.plan_parts import PLAN, is_plan, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables
+from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_PLAN = "plan"  # the kind of such a run, in its parameters
 _WEIGHTS: dict[Kind, float] = {"fit": 4.0, "tabulate": 1.0, "count": 1.0, "words": 2.0}
-_RECORDED: dict[Kind, str] = {"tabulate": "table", "count": "count", "words": "words"}  # kinds of runs of their own
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,12 @@ class Findings:
     tables: tuple[Tables | None, ...]
     """The answer to each question; None if it is the topics."""
 
+    @property
+    def dataset(self) -> str:
+        """The dataset that the answers are about."""
+        named = [each.dataset for each in self.tables if each is not None]
+        return named[0] if named else "" if self.model is None else self.model.facts.dataset or ""
+
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON, without the topics, which are in the folder of the model."""
         return {
@@ -102,18 +107,23 @@ def plan_questions(
 
     `options` are those of the whole run: dataset, epsilon, delta, adjacency, series, batch, engine and seed of
     simulated noise. Questions about topics are about those of the fit in the plan, or else about `model`. Raises
-    `InputError` if there is no question, more than one fit, or a question about topics before them, and for what the
-    planning of any question refuses.
+    `InputError` if there is no question, more than one fit, a series without one, or a question about topics before
+    them, and for what the planning of any question refuses.
     """
     if not questions:
         raise InputError("the plan has no questions.")
     kinds = [question.kind for question in questions]
     if kinds.count("fit") > 1:
         raise InputError("the plan fits topics twice. Ask one question with `fit`.")
+    if (options.series or options.batch) and "fit" not in kinds:
+        raise InputError("a series continues topics: ask for them with `fit`, or leave series and batch out.")
     fitted = model is not None
     for question in questions:
         fitted = fitted or question.kind == "fit"
-        if not fitted and (question.kind == "tabulate" or (question.kind == "words" and not question.options)):
+        about_topics = question.kind == "tabulate" or (
+            question.kind == "words" and "vocabulary" not in question.options
+        )
+        if about_topics and not fitted:
             raise InputError(f"{question.text!r} is about topics, and no question before it asks for them with `fit`.")
     total = math.fsum(question.share for question in questions)
     mu_squared = capacity(options.epsilon, options.delta).mu_squared
@@ -143,13 +153,14 @@ def plan_questions(
         {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}
         for question in questions
     ]
+    of = {} if model is None or "fit" in kinds else {"of": model.facts.run or ""}
     base: Run[Any] = parts[kinds.index("fit") if "fit" in kinds else 0].run(model)
     return replace(
         base,
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, "kind": _PLAN, "questions": asked},
+        parameters={**base.parameters, "kind": PLAN, **of, "questions": asked},
         learn=learn,
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
@@ -198,7 +209,9 @@ def _plan(
         return _Part(
             events,
             [WORD_INDICATORS],
-            lambda model: plan_words(listed or _known(model), corpus, tables, epsilon, delta, **settings),
+            lambda model: plan_words(
+                _known(model) if listed is None else listed, corpus, tables, epsilon, delta, **settings
+            ),
         )
     return _Part(
         events,
@@ -212,11 +225,6 @@ def _known(model: TopicModel | None) -> TopicModel:
     if model is None:
         raise AssertionError("a question is about topics that nobody asked for")
     return model
-
-
-def is_plan(run: RunRecord) -> bool:
-    """Whether `run` is a finished run of a plan."""
-    return run.parameters.get("kind") == _PLAN and run.result is not None
 
 
 def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
@@ -237,13 +245,20 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
     )
 
 
-def parts_of(run: RunRecord) -> list[RunRecord]:
-    """Return the answers of a finished run of a plan as runs of their own kinds; a list of any other run alone."""
-    if not is_plan(run) or run.result is None:
-        return [run]
-    asked = zip(run.parameters["questions"], run.result["answers"], strict=True)
-    return [
-        replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], "of": run.id})
-        for about, answer in asked
-        if answer is not None
-    ]
+def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
+    """Return the counts and words of the documents of `dataset`; only the latest of several by the same attributes.
+
+    Counts of other categories, or of another batch of a series, are other counts.
+    """
+    found: list[Counts | Words] = []
+    seen = set[tuple[object, ...]]()
+    for run in reversed(list(with_parts(ledger.runs()))):
+        if run.dataset != dataset or not (is_count(run) or is_words(run)):
+            continue
+        loaded: Counts | Words = load_counts(run) if is_count(run) else load_words(run)
+        subjects = {(run.batch, *subject(one)): one for one in loaded}
+        new = tuple(one for key, one in subjects.items() if key not in seen)
+        seen |= set(subjects)
+        if new:
+            found.append(replace(loaded, tables=new))
+    return found[::-1]

@@ -287,7 +287,7 @@ class ReleasedTable:
             if row[axis] in following:
                 yield index, place[*row[:axis], following[row[axis]], *row[axis + 1 :]]
 
-    def over(self, axis: int) -> ReleasedTable:
+    def over(self, axis: int) -> Self:
         """Return the table by the attribute `axis` alone: the sums over all groups of the others."""
         shape = tuple(map(len, self.groups))
         others = tuple(i for i in range(len(shape)) if i != axis)

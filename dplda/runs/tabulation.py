@@ -30,6 +30,8 @@ from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus
+from dplda.runs.indicator_tables import CountTable
+from dplda.runs.plan_parts import with_parts
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
@@ -457,7 +459,7 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
     """Return the finished runs that made tables of the topics of the run `of`, oldest first."""
-    runs = [run for run in ledger.runs() if run.parameters.get("kind") == _TABLE and run.result is not None]
+    runs = [run for run in with_parts(ledger.runs()) if run.parameters.get("kind") == _TABLE and run.result is not None]
     return [run for run in runs if run.parameters.get("of") == of]
 
 
@@ -478,15 +480,17 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
     seen = set[tuple[object, ...]]()
     for run in reversed(tables_of(ledger, of)):
         loaded = load_tables(run)
-        new = tuple(one for one in loaded if _subject(one) not in seen)
-        seen |= set(map(_subject, loaded))
+        new = tuple(one for one in loaded if subject(one) not in seen)
+        seen |= set(map(subject, loaded))
         if new:
             found.append(replace(loaded, tables=new))
     return found[::-1]
 
 
-def _subject(table: ReleasedTable) -> tuple[object, ...]:
-    return (table.by, table.groups) if table.compares_two else (table.by,)
+def subject(table: ReleasedTable) -> tuple[object, ...]:
+    """Return what `table` is about; a later table of the same stands in for it."""
+    counted = table.titles if isinstance(table, CountTable) else type(table)
+    return (table.by, table.groups, counted) if table.compares_two else (table.by, counted)
 
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:

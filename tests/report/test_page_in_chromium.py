@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answer_data import everything, word_table
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model, tables
 
 from dplda.model import TopicModel
 from dplda.report import write_report
+from dplda.report.answers_page import write_answers
 
 AXE_SCRIPT = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed").AXE_SCRIPT
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -81,7 +83,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, (models, *rest) in parts.items():
         write_report(models, folder / f"{name}.html", *rest)
-    return {name: folder / f"{name}.html" for name in parts}
+    write_answers(everything(), folder / "answers.html")
+    return {name: folder / f"{name}.html" for name in (*parts, "answers")}
 
 
 def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
@@ -89,7 +92,7 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
 
 
 LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
-NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables", "groups")
+NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables", "groups", "answers")
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
@@ -164,7 +167,32 @@ def test_a_desktop_is_used_to_its_width(show: Open, files: dict[str, Path]) -> N
     assert max(empty) < 0.1
 
 
-@pytest.mark.parametrize("name", ["comparison", "map"])
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+def test_every_answer_is_drawn(show: Open, files: dict[str, Path], width: int, theme: str) -> None:
+    """A bar for each category, a lone month as a point, a dot and a line for each certain word."""
+    page = show(files["answers"], width=width, theme=theme)
+    bars = page.evaluate("""[...document.querySelectorAll('#answer-3-answer-0-0-0 .bars li')]
+        .map(bar => [bar.querySelector('.stack span'), bar.querySelector('.whisker')]
+            .map(e => e.getBoundingClientRect().width))""")
+    assert len(bars) == 2, "refund and heat"
+    assert bars[0][0] == pytest.approx(3 * bars[1][0], rel=0.05)
+    assert min(whisker for _, whisker in bars) > 1
+    marks = """name => [...document.querySelectorAll(`${name} svg`)].filter(e => e.checkVisibility())
+        .flatMap(svg => [...svg.querySelectorAll('g[clip-path] use')])
+        .map(use => use.getBoundingClientRect()).map(box => [box.width, box.height])"""
+    lone = page.evaluate(marks, "#answer-4-answer-0-1-0")
+    assert len(lone) == 2 * 2, "the first and the third month of each of two categories"
+    table = word_table()
+    certain = [each for found in table.distinctive() for each in found or () if each.certain]
+    dots = page.evaluate(marks, "#answer-5-answer-0-0")
+    assert len(dots) == len(certain) > 1
+    assert all(min(size) > 3 for size in (*lone, *dots))
+    told = page.evaluate("""[...document.querySelectorAll('#answer-5-answer-0-0 svg')].filter(e => e.checkVisibility())
+        .flatMap(svg => [...svg.querySelectorAll('text')]).map(text => text.textContent)""")
+    assert {each.word for each in certain} <= set(told)
+
+
+@pytest.mark.parametrize("name", ["comparison", "map", "answers"])
 def test_no_text_of_a_chart_leaves_it(show: Open, files: dict[str, Path], name: str) -> None:
     for width in (390, 1280):
         page = show(files[name], width=width)
@@ -178,7 +206,7 @@ def test_no_text_of_a_chart_leaves_it(show: Open, files: dict[str, Path], name: 
         assert outside == []
 
 
-@pytest.mark.parametrize("name", ["one", "comparison"])
+@pytest.mark.parametrize("name", ["one", "comparison", "answers"])
 def test_a_phone_needs_no_scrolling_sideways(show: Open, files: dict[str, Path], name: str) -> None:
     page = show(files[name], width=360)
     for numbers in page.query_selector_all("details.numbers"):

@@ -1,0 +1,271 @@
+"""Pictures of what documents have: bars, heat maps and lines of categories, and dots for the words of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dplda.base.config import MINIMUM_LENGTH
+from dplda.report.pictures import (
+    BLUE,
+    INK,
+    Bar,
+    Bars,
+    Chart,
+    Heat,
+    Picture,
+    Table,
+    log_axis,
+    percent,
+    shortened,
+    shown,
+    with_interval,
+)
+from dplda.report.table_pictures import (
+    category_of,
+    certain_differences,
+    drawing,
+    guarantee_in_words,
+    in_words,
+    is_drawn_whole,
+    largest_share,
+)
+from dplda.runs.counting import counted_units
+from dplda.runs.indicator_tables import Counts, CountTable, WordContrast, Words, WordTable
+from dplda.runs.released_table import Tables
+from dplda.text.categories import NO_ANSWER, NONE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_REST = (NONE, NO_ANSWER)  # not drawn: most documents may be among them, and would make all others tiny
+_ROW, _MOST_ROWS = 21, 90  # height in CSS pixels of a word of the dot plot; words and groups in one
+_LONGEST = 20  # characters of a word or group beside its dots
+_TINY = 0.9  # where the axis of lifts begins
+
+
+def pictures(all_answers: Sequence[Tables], prefix: str) -> list[Picture]:
+    """Draw the counts and words among `all_answers`; `prefix` begins the pictures' names.
+
+    Counts have a picture for each table, or for each attribute of a table with too many groups; words have one for each
+    table.
+    """
+    drawn: list[Picture] = []
+    for run, answers in enumerate(all_answers):
+        for place, table in enumerate(answers):
+            name = f"{prefix}-answer-{run}-{place}"
+            if isinstance(table, WordTable):
+                drawn.append(_words(table, answers, name))
+            elif isinstance(table, CountTable):
+                whole = not table.by or is_drawn_whole(table)
+                parts = [table] if whole else list(map(table.over, range(len(table.by))))
+                drawn += [_counts(part, answers, f"{name}-{number}") for number, part in enumerate(parts)]
+    return drawn
+
+
+def are_indicators(answers: Tables) -> bool:
+    """Whether `answers` are counts or words."""
+    return isinstance(answers, Counts | Words)
+
+
+def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
+    """Draw the categories of `table`: bars without groups, otherwise their shares over time or by group."""
+    unit = counts.privacy.unit
+    order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
+    names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
+    by = in_words(table, counts)
+    picture: Bars | Chart | Heat
+    if not table.by:
+        title, picture = "How many are in each category", _bars(table, names)
+        found = table.matches()
+        others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
+        rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
+        note = "The thin line across the end of a bar contains the true number with 95 %. "
+        note += f"Not drawn are {' and '.join(rest)}."
+    else:
+        title, picture = f"The share of each category by {by}", drawing(table, names)
+        note = f"{_how_to_read(table, names, unit)} {certain_differences(table, names, 'category')}"
+    return Picture(
+        name=name,
+        title=title,
+        alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
+        note=f"{note} {_told_counted(table, unit)}",
+        drawing=picture,
+        table=_count_numbers(table, order, by, unit),
+        definition=f"{_told_private(table)}Of one {shown(unit)}, these counts and others of their run together reveal "
+        f"at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not the error of a sample.",
+    )
+
+
+def _how_to_read(table: CountTable, names: dict[int, str], unit: str) -> str:
+    if table.period_axis is None:
+        return (
+            f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
+            "the row of all others is among the numbers."
+        )
+    small = f"A small picture for each category: how many percent of the {shown(unit)}s are in it"
+    if len(table.by) > 1:
+        return f"{small}, with a line for each group; the numbers below have intervals."
+    return (
+        f"{small}, with a band that contains the true share with 95 %. Periods too small to tell are left out; one "
+        "between two of them is a point with a bar."
+    )
+
+
+def _bars(table: CountTable, names: dict[int, str]) -> Bars:
+    found = table.matches()
+    return Bars(
+        [
+            Bar(
+                shown(name),
+                (float(found.value[0, category]),),
+                _number(found, 0, category),
+                (float(found.low[0, category]), float(found.high[0, category])),
+            )
+            for category, name in names.items()
+        ]
+    )
+
+
+def _number(found: object, row: int, category: int) -> str:
+    value, low, high = (getattr(found, end)[row, category] for end in ("value", "low", "high"))
+    return f"{value:,.0f} ({low:,.0f} to {high:,.0f})"
+
+
+def _told_counted(table: CountTable, unit: str) -> str:
+    """Say what is counted, as the terminal does."""
+    units = table.whole().units()
+    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
+    told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
+    several = f"A document in more than {table.at_most} categories counts less in each of them. "
+    return f"{several if table.at_most < table.n_topics - 1 else ''}{told}"
+
+
+def _told_private(table: CountTable | WordTable) -> str:
+    private = [shown(name) for name, found in zip(table.by, table.private, strict=True) if found]
+    if not private:
+        return ""
+    return f"The groups by {' and '.join(private)} were found privately: rare ones are among all others. "
+
+
+def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:
+    found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
+    numbers = ("number (95 %)", "share (95 %)")
+    if not table.by:
+        rows = [(shown(table.titles[each]), _number(found, 0, each), _share(shares, 0, each)) for each in order]
+        return Table(("category", *numbers), rows)
+    listed: list[tuple[str, ...]] = []
+    for row, group in enumerate(table.rows):
+        place = (shown(", ".join(group)), f"{units.value[row]:,.0f}")
+        if not tells[row]:
+            listed.append((*place, "too small to tell", "–", "–"))
+            continue
+        listed += [
+            (*place, shown(table.titles[each]), _number(found, row, each), _share(shares, row, each)) for each in order
+        ]
+    return Table((by, f"{shown(unit)}s", "category", *numbers), listed)
+
+
+def _share(shares: object, row: int, category: int) -> str:
+    value, low, high = (float(getattr(shares, end)[row, category]) for end in ("value", "low", "high"))
+    return with_interval(value, low, high)
+
+
+def _words(table: WordTable, words: Tables, name: str) -> Picture:
+    """Draw the certain words of each group of `table` with their lifts."""
+    by, contrasts = in_words(table, words), table.distinctive()
+    groups = [shown(", ".join(map(_group, table.by, row))) for row in table.rows]
+    certain = [[each for each in found or () if each.certain] for found in contrasts]
+    unknown = [g for g, found, rest in zip(groups, contrasts, table.rest, strict=True) if found is None and not rest]
+    without = [g for g, found, kept in zip(groups, contrasts, certain, strict=True) if found is not None and not kept]
+    elsewhere = "in the other of the two groups" if table.compares_two else "in all other groups together"
+    drawn = {group: found for group, found in zip(groups, certain, strict=True) if found}
+    notes = [
+        f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
+        "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
+        "these hold together with 95 % probability."
+        if drawn
+        else f"No word is certainly more frequent in a group than {elsewhere}."
+    ]
+    notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
+    notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []
+    return Picture(
+        name=name,
+        title=f"Words that are more frequent in one group than elsewhere, by {by}",
+        alt=f"Words that are more frequent in each of {len(drawn)} groups by {by}, with how many times.",
+        note=" ".join(notes),
+        drawing=_dots(drawn) if drawn else Bars([]),
+        table=_word_numbers(drawn, by) if drawn else None,
+        definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
+        f"have them, among those with at least {MINIMUM_LENGTH}. Of one {shown(words.privacy.unit)}, these words and "
+        f"others of their run together reveal at most what {guarantee_in_words(words)} allows.",
+    )
+
+
+def _group(attribute: str, group: str) -> str:
+    """Name a group of an attribute: ``refund: yes`` if it is a category."""
+    category = category_of(attribute)
+    return f"{category}: {group}" if category else group
+
+
+def _dots(groups: dict[str, list[WordContrast]]) -> Chart:
+    """Draw a heading for each group, and below it a dot with an interval for each word."""
+    most = max((_MOST_ROWS - len(groups)) // len(groups), 1)
+    kept = {group: found[:most] for group, found in groups.items()}
+    found = [each for words in kept.values() for each in words]
+    ends = [each.lift.low for each in found] + [v for each in found if math.isfinite(v := each.lift.value)]
+    limit = 2 * max(ends)
+    n_rows = len(kept) + len(found)
+
+    def draw(axes: Sequence[Axes]) -> None:
+        (panel,) = axes
+        labels, headings, row = list[str](), list[int](), 0
+        for group, words in kept.items():
+            headings.append(row)
+            labels.append(shortened(group, _LONGEST))
+            row += 1
+            for each in words:
+                labels.append(shortened(each.word, _LONGEST))
+                value, low, high = each.lift.value, each.lift.low, min(each.lift.high, limit)
+                panel.plot([low, high], [row, row], color=BLUE, linewidth=1.6)
+                if value < limit:
+                    panel.plot([value], [row], marker="o", color=BLUE, markersize=6, linestyle="")
+                if each.lift.high > limit:
+                    panel.plot([limit], [row], marker=">", color=BLUE, markersize=6, linestyle="", clip_on=False)
+                row += 1
+        log_axis(panel, "x")
+        panel.set_xlim(_TINY, limit)
+        panel.set_ylim(row - 0.4, -0.6)
+        panel.set_yticks(range(row), labels=labels)
+        for place in headings:
+            panel.get_yticklabels()[place].set_fontweight("bold")
+        panel.tick_params(axis="y", length=0)
+        panel.grid(visible=False, axis="y")
+        panel.axvline(1, color=INK, linewidth=1)
+        panel.set_xlabel("times as frequent as elsewhere")
+
+    height = 60 + _ROW * n_rows
+    return Chart(draw, height=height, narrow_height=height)
+
+
+def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
+    rows = [
+        (
+            group,
+            shown(each.word),
+            _lift(each),
+            with_interval(each.share.value, each.share.low, each.share.high),
+            with_interval(each.elsewhere.value, each.elsewhere.low, each.elsewhere.high),
+        )
+        for group, words in groups.items()
+        for each in words
+    ]
+    return Table((by, "word", "times as frequent", "share here", "share elsewhere"), rows)
+
+
+def _lift(contrast: WordContrast) -> str:
+    value, low, high = contrast.lift.value, contrast.lift.low, contrast.lift.high
+    if not math.isfinite(value):
+        return f"at least {low:.1f}"
+    return f"{value:.1f} ({f'{low:.1f} to {high:.1f}' if math.isfinite(high) else f'at least {low:.1f}'})"

@@ -1,0 +1,186 @@
+"""`dplda ask`: from a plan file to answers on the terminal, as JSON and as a page, and again for free."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dplda.budget import Ledger
+from dplda.budget.accountant import run_epsilon
+
+THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
+PLAN: dict[str, Any] = {
+    "corpus": "tickets.jsonl",
+    "text_field": "text",
+    "epsilon": 20,
+    "date_format": "%d/%m/%Y",
+    "from": "2024-01-01",
+    "to": "2024-03-31",
+    "groups": {"team": ["heat", "cash"]},
+    "categories": {"refund": ["refund"], "cash": {"column": "team", "values": ["cash"]}},
+    "questions": [
+        {"ask": "What is it about?", "fit": {"topics": 2, "vocabulary": "words.txt"}},
+        {"ask": "How do teams differ?", "tabulate": {"by": "team"}},
+        {"ask": "How many <refunds>?", "count": {"by": ["team", "month(day)"]}},
+        {"ask": "With which words?", "words": {"by": "category(refund)"}},
+    ],
+}
+
+
+@pytest.fixture
+def plan(home: Path) -> Path:
+    """A plan about 1,500 tickets on two themes, in a ledger that allows it."""
+    with open(home / "tickets.jsonl", "w") as file:
+        for i in range(1500):
+            words = random.Random(i).choices(THEMES[i % 2].split(), k=12)
+            team = ("heat", "cash")[i % 2] if i % 500 else "SECRETGROUP"
+            file.write(json.dumps({"text": " ".join(words), "team": team, "day": f"11/0{i % 3 + 1}/2024"}) + "\n")
+    (home / "words.txt").write_text("\n".join(" ".join(THEMES).split()))
+    Ledger().grant("tickets", epsilon=80.0, delta=1e-5)
+    return written(home)
+
+
+def written(home: Path, name: str = "plan.yaml", **changes: object) -> Path:
+    (home / name).write_text(yaml.safe_dump(PLAN | changes))
+    return home / name
+
+
+def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
+    dry = dplda("ask", plan, "--dry-run")
+    assert dry.status == 0, dry.err
+    assert "--date-format" not in dry.out + dry.err
+    assert dry.out.count("This run would take") == 1
+    assert Ledger().runs() == []
+    shown = dplda("ask", plan, "-o", "a.html")
+    assert shown.status == 0, shown.err
+    assert "SECRETGROUP" not in shown.out + shown.err
+    assert shown.out.count("differentially private for one document") == 1, "the guarantee is quoted once"
+    places = [shown.out.index(question["ask"]) for question in PLAN["questions"]]
+    assert places == sorted(places)
+    (record,) = Ledger().runs()
+    assert run_epsilon(record.events, record.delta) <= 20
+    assert "answers to 4 questions" in dplda("runs").out
+    page = (home / "a.html").read_text(encoding="utf-8")
+    assert "SECRETGROUP" not in page
+    assert "How many &lt;refunds&gt;?" in page
+    assert "It is the only run recorded under" in page
+    spent = record.cost
+    again = dplda("tables", record.id)
+    assert again.out.strip() in shown.out
+    assert dplda("tables", record.id, "--csv", "t.csv").status == 2
+    assert dplda("report", record.id, "-o", "b.html").status == 0
+    assert (home / "b.html").read_text(encoding="utf-8") == page
+    assert [run.cost for run in Ledger().runs()] == [spent]
+    assert dplda("budget", "verify").status == 0
+
+
+def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan):
+    record = dplda("ask", plan, "--json").json
+    assert [each["question"] for each in record["answers"]] == [each["ask"] for each in PLAN["questions"]]
+    topics, by_team, counts, words = (each["answer"] for each in record["answers"])
+    assert topics == {"topics": record["run"]}
+    assert (by_team["by"], counts["by"], words["by"]) == (["team"], ["team"], ["category(refund)"])
+    assert counts["others"][0]["by"] == ["month(day)"]
+    assert 0 < record["privacy"]["epsilon"] <= 20
+    assert dplda("tables", record["run"], "--json").json == record
+
+
+def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):
+    whole = dplda("ask", plan, "--json").json["run"]
+    options = ("--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
+    run = dplda("fit", "tickets.jsonl", *options, "--json").json["run"]
+    assert dplda("report", run, "-o", "fit.html").status == 0
+    page = (home / "fit.html").read_text(encoding="utf-8")
+    assert "The share of each category by team" in page
+    assert "Words that are more frequent in one group" in page
+    assert "How topics differ by team" not in page, "the tables are of other topics"
+    other = home / "other.jsonl"
+    other.write_text((home / "tickets.jsonl").read_text().replace("radiator", "gutter"))
+    Ledger().grant("other", epsilon=80.0, delta=1e-5)  # charged together: the ledger sees that they share text
+    options = ("--categories", "c.yaml", "--epsilon", "1", "--dataset", "other")
+    (home / "c.yaml").write_text("gutter: [gutter]\n")
+    counted = dplda("count", other, *options, "--json")
+    assert counted.status == 0, counted.err
+    assert dplda("report", run, "-o", "again.html").status == 0
+    assert "gutter" not in (home / "again.html").read_text(encoding="utf-8")
+    refused = dplda("report", counted.json["count"], "-o", "none.html")
+    assert refused.status == 2
+    assert "released no topics" in refused.err
+    assert refused.err.strip().count("\n") == 0
+    assert not (home / "none.html").exists()
+    refused = dplda("report", whole, "--name", "1=Cash", "-o", "none.html")
+    assert refused.status == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"epsylon": 3}, "epsilon"),
+        ({"questions": PLAN["questions"][:1] * 2}, "twice"),
+        ({"questions": PLAN["questions"][1:]}, "How do teams differ?"),
+        ({"questions": [{"ask": "How many?", "count": {"bye": "team"}}]}, "'by'"),
+        ({"questions": [{"ask": "How many?", "count": {"by": "colour"}}]}, "colour"),
+        ({"questions": [{"ask": "Which?", "words": {"by": "category(none)", "vocabulary": "words.txt"}}]}, "none"),
+        ({"epsilon": 200}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"corpus": None}, "corpus"),
+        ({"corpus": "absent.jsonl"}, "absent.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line_and_spends_nothing(dplda, home, plan, changes, named):
+    answer = dplda("ask", written(home, **changes), "--yes", "-o", "a.html")
+    assert answer.status in (2, 3)
+    assert named in answer.err
+    assert len(answer.err.strip().splitlines()) == 1, answer.err
+    assert Ledger().runs() == []
+    assert not (home / "a.html").exists()
+
+
+def test_a_page_is_not_overwritten_and_that_is_known_before_anything_is_spent(dplda, home, plan):
+    (home / "a.html").write_text("mine")
+    assert dplda("ask", plan, "-o", "a.html").status == 2
+    assert (home / "a.html").read_text() == "mine"
+    assert Ledger().runs() == []
+
+
+def test_a_simulation_is_stamped_on_the_page(dplda, home, plan):
+    Ledger().grant("invented", unbounded=True)
+    answer = dplda("ask", written(home, dataset="invented"), "--simulate", "-o", "a.html")
+    assert answer.status == 0, answer.err
+    page = (home / "a.html").read_text(encoding="utf-8")
+    assert "<title>NOT PRIVATE: answers about invented" in page
+    assert "differentially private for one" not in page
+
+
+@pytest.mark.parametrize("command", ["count", "words"])
+def test_a_dry_run_does_not_ask_for_a_date_format_that_was_given(dplda, plan, command):
+    asked = (command, "tickets.jsonl", "--by", "month(day)", "--from", "2024-01-01", "--to", "2024-03-31", "--dry-run")
+    own = {"count": ("--categories", "c.yaml"), "words": ("--vocabulary", "words.txt")}[command]
+    Path("c.yaml").write_text("refund: [refund]\n")
+    given = dplda(*asked, *own, "--date-format", "%d/%m/%Y")
+    assert given.status == 0, given.err
+    assert "--date-format" not in given.out + given.err
+    assert "--date-format" in dplda(*asked, *own, "--yes").out
+
+
+def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
+    weekly = written(home, series="weekly", corpus=None)
+    Ledger().grant("weekly", epsilon=80.0, delta=1e-5)
+    other = home / "w2.jsonl"
+    lines = (home / "tickets.jsonl").read_text().splitlines()
+    with open(other, "w") as file:
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            words = record["text"].split()
+            file.write(json.dumps(record | {"text": " ".join(random.Random(f"w{number}").choices(words, k=13))}) + "\n")
+    first = dplda("ask", weekly, "tickets.jsonl", "--batch", "w1")
+    assert first.status == 0, first.err
+    second = dplda("ask", weekly, other, "--batch", "w2", "-o", "w2.html")
+    assert second.status == 0, second.err
+    assert [(run.dataset, run.batch) for run in Ledger().runs()] == [("weekly", "w1"), ("weekly", "w2")]
+    assert "one batch of the series" in (home / "w2.html").read_text(encoding="utf-8")

@@ -1,0 +1,178 @@
+"""The page of `dplda ask`: questions with their answers, escaped, and nothing that was not released."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from answer_data import BY_MONTH, BY_TEAM, WORDS, count_table, counts, everything, findings, word_table, words
+from report_data import HOSTILE, Page, all_runs, run_model
+
+from dplda.base.errors import InputError
+from dplda.private.attributes import OTHER
+from dplda.report import AllRuns
+from dplda.report.answers_page import write_answers
+from dplda.report.pictures import shown
+from dplda.runs.indicator_tables import WordTable
+from dplda.runs.questions import Findings
+from dplda.text.categories import NONE
+
+TODAY = datetime.date(2026, 1, 2)
+
+
+def page(tmp_path: Path, found: Findings, together: AllRuns | None = None) -> Page:
+    path = tmp_path / "answers.html"
+    write_answers(found, path, together, date=TODAY)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_each_question_is_a_heading_in_the_users_words_followed_by_its_answer(tmp_path):
+    text = page(tmp_path, everything()).text
+    places = [text.rindex(question) for question in everything().questions]
+    assert places == sorted(places)
+    for start, told in zip(
+        places, ("Topic 0", "How topics change by month", "300 (", "refund", "times as frequent"), strict=True
+    ):
+        assert told in text[start:]
+    assert "All answers on this page together are (epsilon 1.25, delta 1e-06)-differentially private" in text
+    assert "2 January 2026" in text
+    assert "NOT PRIVATE" not in text
+
+
+def test_the_page_is_whole_in_itself(tmp_path):
+    path = tmp_path / "answers.html"
+    write_answers(everything(), path)
+    text = path.read_text(encoding="utf-8")
+    made = Page(text)
+    assert made.scripts == []
+    assert not any({"src", "srcset", "action"} & set(attributes) for _, attributes in made.elements)
+    targets = [attributes["href"] or "" for _, attributes in made.elements if "href" in attributes]
+    assert all(target.startswith("#") for target in targets)
+    (policy,) = [each["content"] for _, each in made.elements if each.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    names = [attributes["id"] for _, attributes in made.elements if attributes.get("id")]
+    assert len(set(names)) == len(names)
+    assert {target[1:] for target in targets} <= set(names)
+
+
+def test_bars_say_the_number_of_each_category_and_the_rest_is_told(tmp_path, without_charts):
+    text = page(tmp_path, findings(("How many?", counts(count_table())))).text
+    assert "refund 300 (290 to 310)" in text
+    assert "heat 100 (90 to 110)" in text
+    assert "none of these: 600 (590 to 610)" in text
+    assert "30.0% (" in text
+    assert "documents of at least 3 words: 1,000 (" in text
+
+
+def test_what_holds_and_what_is_too_small_is_told_in_sentences(tmp_path, without_charts):
+    text = page(tmp_path, findings(("How many?", counts(BY_TEAM, BY_MONTH)))).text
+    assert re.search(r"category refund is [0-9.]+ to [0-9.]+ points more in cash than elsewhere", text)
+    assert "2024-02 3 too small to tell" in text
+    assert "Topic" not in text
+
+
+def test_certain_words_have_their_lifts_and_no_other_word_is_shown(tmp_path, without_charts):
+    text = page(tmp_path, findings(("Which words?", words(word_table())))).text
+    (table,) = [word_table()]
+    for group, contrasts in zip(table.rows, table.distinctive(), strict=True):
+        for each in contrasts or ():
+            told = f"{group[0]} {each.word} "
+            assert (told in text) == each.certain
+    assert "Too small to tell" not in text, "nobody asks for words of all others"
+
+
+def test_groups_without_certain_words_and_small_ones_are_named(tmp_path, without_charts):
+    small = WordTable(
+        ("team",),
+        (("heat", "cash", "tiny", OTHER),),
+        (False,),
+        np.array([[20.0, 30, 600], [200, 300, 2000], [2, 1, 0], [0, 0, 0]]),
+        np.array([1000.0, 4000.0, 5.0, 0.0]),
+        5.0,
+        titles=WORDS,
+    )
+    text = page(tmp_path, findings(("Which?", words(small)))).text
+    assert "Too small to tell: tiny." in text
+    nothing = page(tmp_path, findings(("Which?", words(word_table(scale=0.5))))).text
+    assert "No word is certainly more frequent in a group" in nothing
+
+
+def test_groups_of_a_category_are_named_by_it(tmp_path, without_charts):
+    table = replace(word_table(("category(refund)",), (("no", "yes", OTHER),)), private=(False,))
+    text = page(tmp_path, findings(("Which?", words(table)))).text
+    assert "refund: yes" in text
+    assert "category(" not in text
+
+
+def test_nothing_is_shown_but_what_the_ledger_has_as_released(tmp_path):
+    """The page made of the released numbers alone, as plain JSON, is the same."""
+    found = everything()
+    again = [None if each is None else json.loads(json.dumps(each.released())) for each in found.tables]
+    made = tuple(
+        None if each is None else type(each).of_released(record, run=each.run, of=each.of, dataset=each.dataset)
+        for each, record in zip(found.tables, again, strict=True)
+    )
+    for name, each in (("a.html", found), ("b.html", replace(found, tables=made))):
+        write_answers(each, tmp_path / name, date=TODAY)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_names_questions_groups_and_words_are_escaped(tmp_path, word, without_charts):
+    names = (shown(word), "heat", NONE)
+    model = run_model(words=[f"{word}{i}" if i else word for i in range(12)])
+    team = replace(BY_TEAM, titles=names, groups=((shown(word), "cash", OTHER),))
+    found = findings(
+        (word, None),
+        (f"2 {word}", counts(team, replace(count_table(), titles=names))),
+        (f"3 {word}", words(replace(word_table(), titles=(word, "money", "boiler")))),
+        model=model,
+    )
+    made = page(tmp_path, replace(found, run=f"toys-{word}"))
+    assert made.scripts == []
+    assert "img" not in {tag for tag, _ in made.elements}
+    assert "onerror" not in {name for _, attributes in made.elements for name in attributes}
+    assert " ".join(shown(word).split()) in made.text or not shown(word).strip()
+
+
+def test_a_simulated_run_is_stamped(tmp_path, without_charts):
+    found = findings(
+        ("How many?", counts(count_table())), sound=False, epsilon=float("inf"), reason="NOT PRIVATE: simulated noise"
+    )
+    made = page(tmp_path, found)
+    assert made.title.startswith("NOT PRIVATE: answers about toys")
+    assert "NOT PRIVATE: simulated noise. Do not publish this page." in made.text
+    assert "differentially private" not in made.text
+    assert ("p", {"class": "stamp"}) in made.elements
+
+
+def test_a_person_is_named_as_the_unit(tmp_path, without_charts):
+    text = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text
+    assert "customers with a document of at least 3 words" in text
+    assert "The documents of one customer share the weight of one" in text
+
+
+def test_all_runs_of_the_ledger_are_told(tmp_path, without_charts):
+    found = findings(("How many?", counts(count_table())))
+    assert "No ledger knew the run" in page(tmp_path, found).text
+    text = page(tmp_path, found, all_runs(3)).text
+    assert "the 3 runs recorded under" in text
+    assert "the guarantee is <this>" in text
+
+
+def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_charts):
+    several = replace(count_table(), at_most=1)
+    assert "A document in more than 1 categories counts less" in page(tmp_path, findings(("?", counts(several)))).text
+    whole = replace(count_table(), at_most=2)
+    assert "counts less" not in page(tmp_path, findings(("?", counts(whole)))).text
+
+
+def test_a_page_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot write the answers"):
+        write_answers(findings(("How many?", counts(count_table()))), tmp_path / "none" / "a.html")

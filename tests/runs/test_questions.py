@@ -1,0 +1,216 @@
+"""Plans of questions: what they charge together, what they release, and what the ledger keeps of a run that dies."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import PLDAccountant
+
+import dplda
+from dplda.base.errors import BudgetRefused, InputError
+from dplda.budget import Ledger, Reservation
+from dplda.budget.accountant import cost, run_epsilon
+from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Stage
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.plan_parts import is_plan, parts_of
+from dplda.runs.questions import Question, latest_indicators, load_findings, plan_questions
+from dplda.runs.tabulation import groupings, latest_tables, tables_of
+from dplda.text.categories import listed_categories
+
+THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
+WORDS = " ".join(THEMES).split()
+CATEGORIES = {"refund": ["refund"], "heat": ["boiler", "heating"]}
+GROUPS = {"team": ["heat", "cash"]}
+TOPICS = Question("What is it about?", "fit", {"n_topics": 2, "vocabulary": WORDS})
+ABOUT = [
+    Question("How do they differ?", "tabulate", tables=groupings("team", GROUPS)),
+    Question("How many?", "count", tables=groupings(["team", "kind"], GROUPS)),
+    Question("With which words?", "words", tables=groupings("category(refund)", {})),
+]
+QUESTIONS = [TOPICS, *ABOUT]
+
+
+def corpus(seed: int = 0, n: int = 1500) -> dplda.Corpus:
+    records = [
+        {
+            "text": " ".join(random.Random(f"{seed} {i}").choices(THEMES[i % 2].split(), k=12)),
+            "team": ("heat", "cash")[i % 2],
+            "kind": "mail" if i % 3 else "call",
+        }
+        for i in range(n)
+    ]
+    plain = dplda.Corpus.from_texts(records, text_field="text", group_fields=["team", "kind"], name="tickets")
+    return plain.asking(listed_categories(CATEGORIES))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(tmp_path / "l.db")
+    made.grant("tickets", epsilon=60.0, delta=1e-5)
+    return made
+
+
+def options(**changes):
+    return replace(FitOptions(epsilon=20.0, delta=1e-6), **changes)
+
+
+def with_dp_accounting(events, delta: float) -> float:
+    """The epsilon of all `events` by Google's accountant, at what failures leave of delta."""
+    gaussian = [event for event in events if event.mechanism in (GAUSSIAN, GAUSSIAN_THRESHOLD)]
+    composed = ComposedDpEvent(
+        [SelfComposedDpEvent(GaussianDpEvent(event.noise_multiplier), event.count) for event in gaussian]
+    )
+    pure = sum(event.epsilon * event.count for event in events if event.mechanism == PURE)
+    left = delta - sum(event.delta * event.count for event in events)
+    return float(PLDAccountant().compose(composed).get_epsilon(left)) + pure
+
+
+@pytest.mark.parametrize("questions", [QUESTIONS, ABOUT[1:2], [TOPICS, ABOUT[2]], [TOPICS]])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (4.0, 1e-5)])
+def test_the_events_of_all_questions_compose_to_at_most_the_epsilon_of_the_plan(ledger, questions, epsilon, delta):
+    run = plan_questions(questions, corpus(), ledger, options(epsilon=epsilon, delta=delta))
+    theirs = with_dp_accounting(run.events, delta)
+    assert theirs <= epsilon
+    assert theirs >= 0.85 * epsilon
+    assert theirs == pytest.approx(run_epsilon(run.events, delta), rel=1e-5)  # Google's is a little pessimistic
+    assert run.statement.epsilon <= epsilon
+
+
+def test_a_weight_moves_budget_to_a_question(ledger):
+    def least(weight: float) -> float:
+        asked = [TOPICS, replace(ABOUT[1], weight=weight)]
+        events = plan_questions(asked, corpus(), ledger, options()).events
+        return min(event.noise_multiplier or 0.0 for event in events if event.stage == Stage.TABLE)
+
+    noise = [least(weight) for weight in (0.5, 1.0, 4.0)]
+    assert all(before > after for before, after in pairwise(noise))
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    ledger = Ledger(folder / "l.db")
+    ledger.grant("tickets", epsilon=60.0, delta=1e-5)
+    run = plan_questions(QUESTIONS, corpus(), ledger, options())
+    findings = run.execute(ledger, folder=folder / "models" / run.id)
+    return ledger, findings
+
+
+def test_a_plan_is_one_run_whose_guarantee_every_answer_quotes(answered):
+    ledger, findings = answered
+    (record,) = ledger.runs()
+    assert (record.id, record.status, record.model is None) == (findings.run, "done", False)
+    assert is_plan(record)
+    assert findings.privacy.epsilon == pytest.approx(run_epsilon(record.events, 1e-6))
+    assert findings.model.privacy == findings.privacy
+    assert all(each.privacy == findings.privacy for each in findings.tables if each is not None)
+    assert record.cost == cost(record.events)
+    assert all(planned.charged for planned in record.plan)
+    assert ledger.verify().ok
+
+
+def test_answers_are_near_the_truth(answered):
+    _, findings = answered
+    _, by_team, counts, words = findings.tables
+    assert len(findings.model.topics) == 2
+    assert by_team[0].shares().value[:2].max(axis=1) == pytest.approx([1, 1], abs=0.1)
+    assert counts[0].units().value[:2] == pytest.approx([750, 750], abs=30)
+    titles = list(counts[0].titles)
+    assert counts[0].matches().value[1, titles.index("refund")] == pytest.approx(750 * (1 - 0.8**12), abs=40)
+    yes, _, _ = words[0].distinctive()
+    assert {each.word for each in yes if each.certain} <= set(THEMES[1].split())
+    assert any(each.certain for each in yes)
+
+
+def test_the_ledger_gives_the_same_answers_again_and_parts_that_are_like_runs(answered):
+    ledger, findings = answered
+    (record,) = ledger.runs()
+    again = load_findings(record, findings.model)
+    assert again.to_json() == findings.to_json()
+    assert again.dataset == findings.dataset == "tickets"
+    assert [part.parameters["kind"] for part in parts_of(record)] == ["table", "count", "words"]
+    assert [run.id for run in tables_of(ledger, record.id)] == [record.id]
+    assert [one.by for tables in latest_tables(ledger, record.id) for one in tables] == [("team",)]
+    found = latest_indicators(ledger, "tickets")
+    assert [[one.by for one in tables] for tables in found] == [[("team",), ("kind",)], [("category(refund)",)]]
+    assert latest_indicators(ledger, "other") == []
+
+
+def test_later_counts_stand_in_for_earlier_ones_of_the_same_categories_alone(answered):
+    ledger, _ = answered
+    again = corpus().asking(listed_categories(CATEGORIES))  # asked twice
+    same = dplda.count(again, None, by="team", epsilon=1, groups=GROUPS, ledger=ledger)
+    other = dplda.count(corpus(), {"cold": ["cold"]}, by="team", epsilon=1, groups=GROUPS, ledger=ledger)
+    found = [(tables.run, one.by, one.titles[0]) for tables in latest_indicators(ledger, "tickets") for one in tables]
+    assert [place[0] for place in found if place[1] == ("team",)] == [same.run, other.run]
+    assert ("kind",) in [by for _, by, _ in found]
+
+
+def test_a_plan_beyond_the_grant_is_refused_before_anything_is_read(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.grant("tickets", epsilon=1.0, delta=1e-5)
+    monkeypatch.setattr(dplda.Corpus, "open", lambda *_, **__: pytest.fail("the documents were read"))
+    with pytest.raises(BudgetRefused):
+        plan_questions(QUESTIONS, corpus(), ledger, options()).execute(ledger)
+    assert ledger.runs() == []
+
+
+def test_no_question_is_no_plan(ledger):
+    with pytest.raises(InputError, match="no questions"):
+        plan_questions([], corpus(), ledger, options())
+
+
+def test_a_series_needs_topics_to_continue(ledger):
+    with pytest.raises(InputError, match="series"):
+        plan_questions(ABOUT[1:2], corpus(), ledger, options(series="weekly", batch="w1"))
+
+
+@pytest.mark.parametrize("charges", [0, 1, 6])
+def test_what_a_killed_plan_reserved_is_spent_and_no_answer_is_kept(tmp_path, ledger, charges):
+    child = os.fork()
+    if child == 0:
+        seen = 0
+        charge = Reservation.charge
+
+        def killing(self, event):
+            nonlocal seen
+            if seen == charges:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen += 1
+            charge(self, event)
+
+        Reservation.charge = killing
+        run = plan_questions(QUESTIONS, corpus(), ledger, options())
+        run.execute(ledger, folder=tmp_path / "models" / run.id)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    left = Ledger(tmp_path / "l.db")
+    (record,) = left.runs()
+    assert (record.status, record.result, is_plan(record)) == ("reserved", None, False)
+    assert record.cost == cost(record.events)
+    assert sum(planned.charged for planned in record.plan) == charges
+    assert parts_of(record) == [record]
+    assert left.verify().ok
+    assert latest_indicators(left, "tickets") == []
+
+
+def test_each_batch_of_a_series_is_answered_alone_and_continues_topics(tmp_path):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.grant("weekly", epsilon=60.0, delta=1e-5)
+    found = []
+    for seed, week in enumerate(("w1", "w2")):
+        run = plan_questions(QUESTIONS, corpus(seed), ledger, options(series="weekly", batch=week))
+        found.append(run.execute(ledger, folder=tmp_path / "models" / run.id))
+    first, second = ledger.runs()
+    assert [(run.dataset, run.batch) for run in (first, second)] == [("weekly", "w1"), ("weekly", "w2")]
+    assert found[1].model.facts.prior.source == f"run {first.id}"
+    assert [run.id for run in tables_of(ledger, second.id)] == [second.id]
+    shown = [tables.run for tables in latest_indicators(ledger, "weekly")]
+    assert shown == [first.id, first.id, second.id, second.id]
+    assert max(run_epsilon(run.events, 1e-6) for run in (first, second)) <= 20
