@@ -324,7 +324,8 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     from dplda.report import promise
 
     names = [f"{topic} {title}".strip() for topic, title in enumerate(_titles(tables, model))]
-    size = promise.size(model)[0] if model is not None and model.facts.dataset == tables.dataset else ""
+    alike = model is not None and (model.facts.dataset, model.privacy.unit) == (tables.dataset, tables.privacy.unit)
+    size = promise.size(model)[0] if model is not None and alike else ""
     for one in tables:
         say("")
         _show_table(one, tables.privacy.unit, names, size)

@@ -9,7 +9,17 @@ from typing import Any
 from dplda.base.errors import InputError
 from dplda.model.topic_model import write_atomically
 from dplda.report import indicator_pictures, promise, table_pictures
-from dplda.report.page import LANGUAGE, POLICY, promises_of, reason_of, run_section, style, template, warning_label
+from dplda.report.page import (
+    LANGUAGE,
+    POLICY,
+    promises_of,
+    reason_of,
+    run_section,
+    size_of,
+    style,
+    template,
+    warning_label,
+)
 from dplda.report.pictures import Bar, Bars, Picture, shown, with_interval
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
@@ -77,7 +87,7 @@ def _answer(findings: Findings, answer: Tables | None, topics: ShownTopics | Non
     if known is None:  # of another run
         known = ShownTopics([()] * answer[0].n_topics, {})
     listed = model.listed_topics if model is not None and topics is known else range(answer[0].n_topics)
-    size = ("", "") if model is None else (model.facts.dataset or "", promise.size(model)[0])
+    size = ("", "", "") if model is None else size_of(model)
     drawn = table_pictures.pictures([answer], known, listed, prefix, size, besides="")
     whole = [table for table in answer if not table.by]
     return {"topics": None, "pictures": [*drawn, *(_shares(each, known, answer, prefix) for each in whole)]}

@@ -116,7 +116,7 @@ def _render(
         summary={
             "text": summary.text(models),
             "topics": [summary.topics(model) for model in models],
-            "verdict": summary.verdict(models),
+            "verdict": summary.verdict(models, apart=not _covered(tables, known)),
             "date": f"{date.day} {date:%B} {date.year}",
         },
         settings=_settings_of_runs(models, names),
@@ -212,7 +212,7 @@ def run_section(
         "pictures": {
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
-        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, _all_units(model)),
+        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, size_of(model)),
         "answers": indicator_pictures.pictures(answers, prefix),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
@@ -227,9 +227,14 @@ def run_section(
     }
 
 
-def _all_units(model: TopicModel) -> tuple[str, str]:
-    """Return the dataset of `model`, and its size as the run released it, in words."""
-    return model.facts.dataset or "", promise.size(model)[0]
+def size_of(model: TopicModel) -> tuple[str, str, str]:
+    """Return the dataset of `model`, its size as the run released it, in words, and its unit."""
+    return model.facts.dataset or "", promise.size(model)[0], model.privacy.unit
+
+
+def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
+    """Whether what is promised of all runs, if it is `known` and holds, covers the runs that made `tables`."""
+    return all(each.dataset in known and known[each.dataset].guarantee.holds for each in tables)
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
@@ -316,6 +321,9 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
     """
     shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
+    part = "of the words" if by_table is None else "of the average document"
+    if model.facts.prior_used:
+        part = "of what is about these topics"
     cards = []
     for topic in model.listed_topics:
         words = topics.words[topic]
@@ -325,6 +333,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
                 "number": topic,
                 "name": shown(topics.names.get(topic, "")),
                 "prevalence": percent(float(shares[topic])),
+                "part": part,
                 "verdict": model.verdicts[topic] if model.verdicts else "",
                 "real": f" ({model.probabilities[topic]:.0%})" if model.probabilities else "",
                 "words": [

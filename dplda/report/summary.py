@@ -34,11 +34,15 @@ def text(models: Sequence[TopicModel]) -> list[str]:
     return list(sizes.values())
 
 
-def verdict(models: Sequence[TopicModel]) -> list[str]:
-    """Say whether the topics of `models` may be published, and whether they are of use."""
+def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
+    """Say whether the topics of `models` may be published, and whether they are of use.
+
+    With `apart`, the page also has answers of other runs that its promise does not cover.
+    """
     private = [model.privacy.sound for model in models]
+    except_others = ", except for those of other runs, whose own guarantee is told beside them" if apart else ""
     public = (
-        "The promise covers every number on this page that was taken from the text."
+        f"The promise covers every number on this page that was taken from the text{except_others}."
         if all(private)
         else "Do not publish: without a privacy guarantee, topics give away what is in the text."
         if not any(private)
@@ -64,7 +68,11 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
         return [public, f"Useful: {told}"]
     if clear:
         return [public, f"Use with care: only {told}"]
-    return [public, f"Not useful: of none of the {total} topics is it probable that an ordinary fit would find it."]
+    return [
+        public,
+        f"Not useful: none of the {total} topics is clear. Of none is it sure enough that an ordinary fit, without "
+        "noise, would find it.",
+    ]
 
 
 def grid(comparison: Comparison) -> str:

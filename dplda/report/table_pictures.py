@@ -32,7 +32,7 @@ def pictures(
     topics: ShownTopics,
     listed: Sequence[int],
     prefix: str,
-    size: tuple[str, str] = ("", ""),
+    size: tuple[str, str, str] = ("", "", ""),
     besides: str = ", besides what the topics reveal",
 ) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
@@ -40,9 +40,9 @@ def pictures(
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others, except for attributes that
     a table of the same documents is by alone. A table without attributes is not drawn. `listed` are the topics to show;
-    `prefix` begins the pictures' names. `size` is the name of a dataset, and the number of its units in words, which is
-    told beside the number of those that are counted. `besides` says of what else the guarantee of the tables does not
-    hold.
+    `prefix` begins the pictures' names. `size` is the name of a dataset, the number of its units in words, which is
+    told beside the number of those that are counted, and the unit. `besides` says of what else the guarantee of the
+    tables does not hold.
     """
     drawn, alone = [], {(tables.dataset, table.by) for tables in all_tables for table in tables if len(table.by) == 1}
     for run, tables in enumerate(all_tables):
@@ -50,7 +50,7 @@ def pictures(
             name = f"{prefix}-table-{run}-{place}"
             summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
-            of_all = size[1] if tables.dataset == size[0] else ""
+            of_all = size[1] if (tables.dataset, tables.privacy.unit) == (size[0], size[2]) else ""
             drawn += [
                 _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides)
                 for number, part in enumerate(parts)

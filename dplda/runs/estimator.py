@@ -36,7 +36,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     X must be public: a vocabulary taken from private documents, such as that of a CountVectorizer that was fitted on
     them, is not protected.
     `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
-    `vocabulary`; without it, each charged fit warns.
+    `vocabulary`; without it, a charged fit warns (Python shows a warning once for each place).
 
     Each row of a matrix is a document and a unit. A row with an entry that is not a nonnegative whole number
     contributes nothing. A matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is

@@ -160,7 +160,7 @@ def test_a_person_is_named_as_the_unit(tmp_path, without_charts):
 
 def test_all_runs_of_the_ledger_are_told(tmp_path, without_charts):
     found = findings(("How many?", counts(count_table())))
-    assert "No ledger knew the run" in page(tmp_path, found).text
+    assert "no ledger knew the run" in page(tmp_path, found).text
     text = page(tmp_path, found, all_runs(3)).text
     assert "the 3 runs recorded under" in text
     assert "the guarantee is <this>" in text

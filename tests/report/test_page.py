@@ -97,7 +97,7 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
     ("verdicts", "told"),
     [
         (["clear", "clear", "weak"], "Useful: 2 of 3 topics are clear"),
-        (["weak", "noise", "noise"], "Not useful: of none of the 3 topics is it probable"),
+        (["weak", "noise", "noise"], "Not useful: none of the 3 topics is clear"),
     ],
 )
 def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdicts: list[str], told: str) -> None:

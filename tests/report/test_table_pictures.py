@@ -132,8 +132,10 @@ def test_two_groups_that_are_compared_are_in_the_heading() -> None:
 
 def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
     made = tables(MODEL, (2000, 1500, 900))
-    for dataset, told in (("toys", ", of about 5,000 documents in all"), ("elsewhere", "")):
-        size = (dataset, "about 5,000 documents")
+    known = ", of about 5,000 documents in all"
+    cases = (("toys", "document", known), ("elsewhere", "document", ""), ("toys", "author", ""))
+    for dataset, unit, told in cases:
+        size = (dataset, "about 5,000 documents", unit)
         (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", size)
         assert f"Counted are about 4,403 documents with at least 3 known words{told}." in picture.definition
 
@@ -152,7 +154,7 @@ def test_a_topic_has_one_share_on_a_page_and_bars_are_sorted_by_it() -> None:
     values = [row.parts[0] for row in prevalence.rows]
     assert values == sorted(values, reverse=True)
     page = _render([model], tables=[made])
-    cards = re.findall(r'class="share">([0-9.]+%) of the words', page)
+    cards = re.findall(r'class="share">([0-9.]+%) of the average document', page)
     assert sorted(cards) == sorted(told.values())
 
 
