@@ -84,10 +84,11 @@ DEFINED_IN = {
     "first_records": "dplda.cli.options",
 }
 ASKING = {
-    *("choose_words", "use_words", "use_answers", "word_frequencies", "size", "clip", "release", "release_jointly"),
+    *("choose_words", "use_words", "use_all_words", "use_answers", "word_frequencies", "size", "clip"),
+    *("release", "release_jointly"),
     *("decompose", "final_topics", "choose_groups", "clip_within"),
 }
-SETTING = {"use_words", "use_answers"}  # they say what later releases are of, and return nothing
+SETTING = {"use_words", "use_all_words", "use_answers"}  # they say what later releases are of, and return nothing
 
 
 def modules() -> dict[str, ast.Module]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 _CONTROLS = (*range(32), *range(127, 160))  # C0, DEL and C1, which control terminals, start formulas and break lines
 _SURROGATES = range(0xD800, 0xE000)
@@ -14,6 +17,24 @@ _REPLACE_UNSAFE = dict.fromkeys(_UNSAFE, "\ufffd")
 _REPLACE_CONTROLS = dict.fromkeys(_CONTROLS, "\ufffd")
 _INVISIBLE = ("C", "Z", "M")  # Unicode categories of controls and format characters, separators, and combining marks
 _MAX_NAME = 200
+_JOINER = "\u034f"  # a mark that is never reordered
+
+
+def composed(text: str) -> str:
+    """Return `text` with composed accents (NFC), after a break behind every 30 marks in a row.
+
+    Python sorts a run of marks in time that grows with the square of its length: one text of many marks would hold up
+    all others. Breaks are those of the Stream-Safe Text Process of Unicode (UAX 15).
+    """
+    return unicodedata.normalize("NFC", _marks().sub(r"\1" + _JOINER, text))
+
+
+@lru_cache(maxsize=1)
+def _marks() -> re.Pattern[str]:
+    """Match 30 marks that another one follows."""
+    points = [chr(point) for point in range(sys.maxunicode + 1) if unicodedata.combining(chr(point))]
+    marks = f"[{''.join(map(re.escape, points))}]"
+    return re.compile(f"({marks}{{30}})(?={marks})")
 
 
 def remove_unsafe(text: str) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from ipaddress import ip_address
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from dplda.base.characters import remove_unsafe
 from dplda.base.errors import InputError
 
 _LARGEST_ANSWER = 1 << 18  # bytes
@@ -32,7 +32,7 @@ class ChatServer:
             parts = urlsplit(self.endpoint)
         except ValueError:  # no address
             parts = urlsplit("")
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if parts.scheme not in ("http", "https") or not parts.netloc or set(parts.netloc) & set("%@\\"):
             raise InputError(
                 f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."
             )
@@ -60,10 +60,11 @@ class ChatServer:
             with _DIRECT.open(request, timeout=self.seconds) as response:
                 answer = response.read(_LARGEST_ANSWER)
         except (OSError, ValueError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
+            # The server's own words may repeat what it was asked, which may be a private text.
+            reason = f"status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
             raise InputError(
-                f"{self.endpoint} did not answer ({type(error).__name__}: {remove_unsafe(str(reason))[:100]}). Is the "
-                "server running, does it know the model, and is --timeout long enough?"
+                f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is "
+                "--timeout long enough?"
             ) from None
         try:
             text = json.loads(answer)["choices"][0]["message"]["content"]

@@ -23,6 +23,7 @@ from dplda.cli.options import (
     open_ledger,
     quiet_option,
     read,
+    remote_option,
     simulate_options,
     simulate_seed,
 )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the model of a fit [models]."
 )
+@remote_option
 @click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups.")
 @dry_run_option
 @simulate_options
@@ -54,6 +56,7 @@ def ask(
     batch: str | None,
     output: Path | None,
     models: Path,
+    remote: bool,
     as_json: bool,
     quiet: bool,
     ledger_path: Path | None,
@@ -81,7 +84,7 @@ def ask(
     if not places:
         raise InputError(f"{plan} names no corpus. Add `corpus: PATH`, or give CORPUS.")
     source = read(places, dict(file.reading))
-    categories = chosen_categories(language=source.reading.get("language"), **file.asked)
+    categories = chosen_categories(language=source.reading.get("language"), remote=remote, **file.asked)
     if categories is not None:
         source = source.asking(categories)
     wanted = [table for question in file.questions for table in question.tables]

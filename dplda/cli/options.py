@@ -155,10 +155,16 @@ def server_options(*, required: bool, seconds: float) -> Callable[[_Command], _C
     return add
 
 
+remote_option = click.option(
+    "--remote",
+    is_flag=True,
+    help="With a question: allow an endpoint on another machine, which then sees the text of every document.",
+)
+
+
 def category_options(command: _Command) -> _Command:
     """Add the options of the categories that documents are asked about."""
-    help = "With --question: allow an --endpoint on another machine, which then sees the text of every document."
-    command = click.option("--remote", is_flag=True, help=help)(command)
+    command = remote_option(command)
     command = server_options(required=False, seconds=60.0)(command)
     help = "The possible answers to --question, such as yes,no."
     command = click.option("--answers", metavar="ANSWER,...", help=help)(command)
@@ -197,8 +203,8 @@ def chosen_categories(
     from dplda.text.categories import asked_categories, listed_categories
 
     if question is None:
-        if answers is not None or endpoint is not None or model is not None or remote:
-            raise click.UsageError("--answers, --endpoint, --model and --remote are about --question: give it, too.")
+        if answers is not None or endpoint is not None or model is not None:
+            raise click.UsageError("--answers, --endpoint and --model are about --question: give it, too.")
         return None if rules is None else listed_categories(rules, language=language or "en")
     if rules is not None:
         raise click.UsageError("give --categories or --question, not both: each is a run of its own.")
@@ -211,7 +217,9 @@ def chosen_categories(
             "--remote."
         )
     listed = answers.split(",") if isinstance(answers, str) else answers
-    return asked_categories(question, [str(answer).strip() for answer in listed], server)
+    if not all(isinstance(answer, str) for answer in listed):
+        raise InputError("answers must be text: put yes and no in quotation marks, which YAML takes for truth values.")
+    return asked_categories(question, [answer.strip() for answer in listed], server)
 
 
 def simulate_options(command: _Command) -> _Command:

@@ -75,7 +75,7 @@ class Curator:
         place = {word: index for index, word in enumerate(listed)}
         if len(place) < len(listed):
             raise GateError("a word is listed twice")
-        self._use_all_words()
+        self.use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
         of_listed, others = np.zeros(len(listed), np.int64), dict[int, int]()
@@ -125,8 +125,8 @@ class Curator:
         failure = event.delta / 2 if self._replace else event.delta
         return self._noise.above_threshold(votes, scale, selection_threshold(scale, failure, most)), scale
 
-    def _use_all_words(self) -> None:
-        """Undo `use_words`."""
+    def use_all_words(self) -> None:
+        """Undo `use_words` and `use_answers`."""
         self._names = self._rows = None
         self._passes.use_words(None)
 

@@ -33,7 +33,7 @@ class ExactGate(Curator):
     def choose_words(self, listed: Sequence[str] = ()) -> WordFrequencies:
         """Return all words that some unit votes for, `listed` or not, by descending document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
-        self._use_all_words()
+        self.use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
         ranked = sorted((-int(votes[index]), names[index]) for index in np.flatnonzero(votes))

@@ -142,6 +142,9 @@ class QueryGate(Gate, Protocol):
     def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """Restrict all later releases to these words; with `rows`, documents fall into the rows of a table."""
 
+    def use_all_words(self) -> None:
+        """Undo `use_words` and `use_answers`."""
+
     def use_answers(self, answers: Sequence[str], rows: TableRows) -> None:
         """Let the documents' answers take the place of words in later releases, after one word that all documents hold.
 

@@ -109,7 +109,8 @@ def plan_counts(
             "the documents were not asked anything: name --categories FILE, or import them with --categories."
         )
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
-    at_most = min(n_given, MOST_ANSWERS) if at_most is None else at_most
+    one_answer = "by" in corpus.category_facts  # of a question
+    at_most = 1 if one_answer and at_most is None else min(n_given, MOST_ANSWERS) if at_most is None else at_most
     if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
         raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
     answer_weight, size_weight = answer_weights(at_most)

@@ -17,6 +17,7 @@ questions:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -35,7 +36,7 @@ from dplda.text.word_files import read_mapping, read_word_list
 _READING = tuple(name for name in Reading.__annotations__ if name != "group_fields")
 _RUN = ("dataset", "epsilon", "delta", "adjacency", "series", "batch", "seed_words")
 _ASKED = {  # keys, and the parameters of `dplda.cli.options.chosen_categories`
-    **{name: name for name in ("question", "answers", "endpoint", "model", "timeout", "remote")},
+    **{name: name for name in ("question", "answers", "endpoint", "model", "timeout")},
     "categories": "rules",
 }
 _CALENDAR = ("zone", "date_format")
@@ -64,7 +65,7 @@ _KINDS = {  # of the values of keys, also of those of questions
     **dict.fromkeys(("text_field", "by", "answers", "vocabulary", "stopwords"), _TEXTS),
     **dict.fromkeys(("epsilon", "delta", "max_document_frequency"), _NUMBER),
     **dict.fromkeys(("at_most", "ngrams", "timeout"), _WHOLE),
-    **dict.fromkeys(("remote", "lemmas", "one_line"), _YES_NO),
+    **dict.fromkeys(("lemmas", "one_line"), _YES_NO),
     **dict.fromkeys(("from", "to"), _DAY),
     **dict.fromkeys(("groups", "seed_words"), _MAPPING),
     "between": _PAIR,
@@ -160,7 +161,12 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
         raise InputError(f"question {place}: weight must be a number from 0 to 1000.")
     options = dict(options)
     if isinstance(options.get("vocabulary"), str):
-        options["vocabulary"] = read_word_list(folder / options["vocabulary"])
+        words = folder / options["vocabulary"]
+        corpus = plan.get("corpus")
+        places = corpus if isinstance(corpus, list) else [corpus]
+        if os.path.realpath(words) in [os.path.realpath(folder / each) for each in places if isinstance(each, str)]:
+            raise InputError(f"question {place}: {words} holds the documents, and is no public list of words.")
+        options["vocabulary"] = read_word_list(words)
     if kind == "fit":
         chosen = {_FIT_NAMES.get(name, name): value for name, value in options.items()}
         return Question(text, kind, chosen, weight=float(weight))

@@ -16,6 +16,7 @@ from dplda.base.errors import InputError
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement
+from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import TABLE_PROPORTIONS
@@ -141,6 +142,7 @@ def plan_questions(
     def learn(opened: OpenRun) -> Findings:
         fitted, answers = model, list[Tables | None]()
         for question, part in zip(questions, parts, strict=True):
+            opened.gate.use_all_words()  # not those of the question before
             found = part.run(fitted).learn(opened)
             if isinstance(found, TopicModel):
                 fitted = found
@@ -203,15 +205,17 @@ def _plan(
     if question.kind == "count":
         counts = plan_counts(corpus, question.tables, epsilon, delta, **question.options, **settings)
         return _Part(counts.events, counts.statistics, lambda model: counts)
-    events = calibrate(tuple(prepare_tables(corpus, question.tables)[1]), epsilon, delta)
     tables, listed = question.tables, question.options.get("vocabulary")
+    if question.kind == "words" and listed is not None:
+        words = plan_words(listed, corpus, tables, epsilon, delta, **settings)
+        return _Part(words.events, words.statistics, lambda model: words)
+    width = DEFAULTS.vocabulary.max_vocabulary if question.kind == "words" else 1  # of topics, rows are few
+    events = calibrate(tuple(prepare_tables(corpus, tables, width)[1]), epsilon, delta)
     if question.kind == "words":
         return _Part(
             events,
             [WORD_INDICATORS],
-            lambda model: plan_words(
-                _known(model) if listed is None else listed, corpus, tables, epsilon, delta, **settings
-            ),
+            lambda model: plan_words(_known(model), corpus, tables, epsilon, delta, **settings),
         )
     return _Part(
         events,

@@ -5,8 +5,8 @@ the possible answers to one closed question, which a function of the user gives,
 public. The answer of a document must be a function of that document alone. Lists, expressions and columns make it so;
 of a function or a model, the user declares it.
 
-`answered` adds two values to each record of a source, in the pass that makes its words: the numbers of the document's
-answers, and a code of its raw text, by which the ledger recognises the text however it is split into words.
+`answered` adds a value to each record of a source, in the pass that makes its words: the numbers of the document's
+answers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from unicodedata import normalize
 
-from dplda.base.characters import is_name
+from dplda.base.characters import composed, is_name
 from dplda.base.chat_server import ChatServer
 from dplda.base.errors import InputError
 from dplda.text.reading_options import NO_WHITE_SPACE
@@ -31,7 +30,6 @@ RULES = (
     "a regular expression, or mobile: {column: product, values: [phone, tablet]}."
 )
 _MOST_CATEGORIES = 500
-_CODE_BYTES = 16
 _LONGEST_TEXT = 20_000  # characters of a document that a language model sees
 _WORD = re.compile(r"\w+")
 _TASK = (
@@ -154,7 +152,7 @@ def _rule(name: str, rule: Any, language: str) -> _Rule:
 
 def _spaced_words(text: str, language: str) -> str:
     """Return the words of `text` in lower case between single spaces, one at each end; in some languages, no spaces."""
-    words = _WORD.findall(normalize("NFC", text).casefold())
+    words = _WORD.findall(composed(text).casefold())
     return "".join(words) if language in NO_WHITE_SPACE else f" {' '.join(words)} "
 
 
@@ -201,24 +199,29 @@ def asked_categories(question: str, answers: Sequence[str], server: ChatServer) 
     """
     if not question.strip():
         raise InputError("the question is empty.")
-    place = {answer.casefold(): number for number, answer in enumerate(answers)}
+    place = {_plain(answer): number for number, answer in enumerate(answers)}
     if len(place) < len(answers):
-        raise InputError("two answers differ in capital letters alone.")
+        raise InputError("two answers differ in capital letters or full stops alone.")
     task = _TASK.format(answers=", ".join(answers))
 
     def match(text: str, values: _Values) -> Collection[int] | None:
         reply = server.ask(task, f"Question: {question}\n\nText:\n{text[:_LONGEST_TEXT]}").rpartition(_THOUGHTS)[2]
-        number = place.get(reply.strip().strip("\"'.").casefold())
+        number = place.get(_plain(reply))
         return None if number is None else [number]
 
     definition = {"question": question, "answers": list(answers), "by": server.model, "endpoint": server.endpoint}
     return Categories(tuple(answers), match, definition, slow=True)
 
 
-def answered(records: Records, categories: Categories, columns: Sequence[str]) -> Records:
-    """Return a reader of the documents of `records`, whose values in the group `columns` two more follow.
+def _plain(answer: str) -> str:
+    """Return `answer` in lower case, without quotation marks and full stops around it."""
+    return answer.strip(" \t\r\n\"'.").casefold()
 
-    These are the numbers of the document's answers, separated by spaces, and the code of its text.
+
+def answered(records: Records, categories: Categories, columns: Sequence[str]) -> Records:
+    """Return a reader of the documents of `records`, whose values in the group `columns` one more follows.
+
+    It is the numbers of the document's answers, separated by spaces.
     """
 
     def read(skip: int = 0) -> Iterator[TextRecord | Defect]:
@@ -227,16 +230,13 @@ def answered(records: Records, categories: Categories, columns: Sequence[str]) -
                 yield record
                 continue
             found = categories.answers(record.text, dict(zip(columns, record.groups, strict=True)))
-            groups = (*record.groups, " ".join(map(str, found)), text_code(record.text))
+            groups = (
+                *record.groups,
+                " ".join(map(str, found)),
+            )
             yield TextRecord(record.id, record.unit, record.text, groups)
 
     return read
-
-
-def text_code(text: str) -> str:
-    """Return a digest of `text`, the same for composed and decomposed accents."""
-    raw = normalize("NFC", text).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(raw, digest_size=_CODE_BYTES).hexdigest()
 
 
 def category_digest(facts: Mapping[str, Any]) -> str:

@@ -16,12 +16,11 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.base.characters import is_name, storable
+from dplda.base.characters import composed, is_name, storable
 from dplda.base.errors import InputError
 
 DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
@@ -168,7 +167,7 @@ def _spelling(value: Any) -> str | None:
     None for an empty, missing or rounded value, and for a value of another type.
     """
     if isinstance(value, str):
-        value = _without_exponent(normalize("NFC", value).strip())
+        value = _without_exponent(composed(value).strip())
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)
     elif isinstance(value, (float, np.floating)):

@@ -24,7 +24,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from dplda.learning.synthetic import SHORTEST, draw_counts
 from dplda.private.attributes import ANSWERS
-from dplda.private.store.count_store import TEXT
 from dplda.private.store.writer import StoreWriter
 from dplda.runs.corpus import CountStore, synthetic
 from dplda.text.records import CountedDocuments, document_key
@@ -148,7 +147,7 @@ def write_store(
     rng = np.random.default_rng(0)
     topics = _draw_topics(rng, n_words, n_topics)
     start = time.perf_counter()
-    columns = ("product", "date", *((ANSWERS, TEXT) if categories else ())) if groups else ()
+    columns = ("product", "date", *((ANSWERS,) if categories else ())) if groups else ()
     with StoreWriter(path, name="planted", group_columns=columns, categories=categories) as writer:
         for first in range(0, n_documents, CHUNK):
             n = min(CHUNK, n_documents - first)

@@ -48,7 +48,9 @@ def test_what_is_no_answer_or_too_large_is_empty(server: StandIn, body: bytes) -
     assert ChatServer(server.address, "small").ask("Task.", "Question?") == ""
 
 
-@pytest.mark.parametrize(("status", "told"), [(500, "HTTPError"), (404, "does it know the model"), (302, "HTTPError")])
+@pytest.mark.parametrize(
+    ("status", "told"), [(500, "status 500"), (404, "does it know the model"), (302, "status 302")]
+)
 def test_a_server_that_refuses_or_redirects_is_one_clear_line(server: StandIn, status: int, told: str) -> None:
     server.status = status
     with pytest.raises(InputError, match=told):

@@ -145,7 +145,7 @@ def test_a_question_is_asked_of_a_model_on_this_machine(dplda, tickets, home):
         (("--question", "Q?", "--model", "m", "--endpoint", "http://localhost:1/v1"), "--answers"),
         (("--question", "Q?", "--answers", "a", "--categories", "c.yaml"), "not both"),
         (("--answers", "a"), "--question"),
-        (("--remote",), "--question"),
+        (("--remote",), "--categories"),
         (("--categories", "missing.yaml"), "cannot read"),
         (("--categories", "bad.yaml"), "is not YAML"),
         (("--categories", "c.yaml", "--at-most", "9"), "at_most"),

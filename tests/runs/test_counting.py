@@ -13,8 +13,7 @@ from chat_stand_in import chat, stand_in
 
 import dplda
 from dplda.base.chat_server import ChatServer
-from dplda.base.errors import BudgetRefused, InputError, SharedDocumentsWarning
-from dplda.budget import Ledger
+from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget.accountant import run_epsilon
 from dplda.private.attributes import OTHER
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP
@@ -202,13 +201,6 @@ def test_a_server_that_goes_away_ends_the_run_before_anything_is_spent(ledger, t
         assert len(server.asked) == 60, "answers are kept with the prepared store"
     np.testing.assert_allclose(counts[0].matches().value[0], [40, 0, 0, 20], atol=6)
     assert [run.is_charged for run in ledger.runs()].count(True) == 2
-
-
-def test_the_same_texts_read_in_two_ways_share_their_budget(tmp_path):
-    ledger = Ledger(tmp_path / "l.db")
-    dplda.count(corpus(ngrams=1), RULES, epsilon=1.0, ledger=ledger, dataset="one")
-    with pytest.warns(SharedDocumentsWarning, match="one"):
-        dplda.count(corpus(ngrams=2), RULES, epsilon=1.0, ledger=ledger, dataset="two")
 
 
 def test_a_run_beyond_the_budget_is_refused_before_it_is_read(ledger):

@@ -53,7 +53,6 @@ SCHEMA = pa.schema(
         pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
-TEXT = "(text)"  # beside `ANSWERS`, a group column of a store whose documents were asked (`dplda.text.categories`)
 # A store with group columns holds a value for each of them beside every document; null if there is none.
 _VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
 SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from dplda.base.arrays import mix_bits
 from dplda.budget.sketches import NO_DOCUMENTS, Fingerprint, Sketch
-from dplda.private.store.count_store import FINGERPRINT, META_BYTES, TEXT, Block, CountStore, row_sums
+from dplda.private.store.count_store import FINGERPRINT, META_BYTES, Block, CountStore, row_sums
 from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
@@ -23,7 +22,6 @@ _SEALED = _DOMAIN + b" seal of eligible documents"
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
 _CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
-_TEXT_CODE = re.compile(r"[0-9a-f]{32}")  # `dplda.text.categories.text_code`
 _Hashes = NDArray[np.uint64]
 
 
@@ -36,15 +34,12 @@ class Fingerprinter:
     documents. Nothing depends on the order of documents, on blocks, on the indices of words in the dictionary, or on
     the names of units. Everything is private: whoever holds `key` can test a guess of the corpus, or of a document in
     the sketch.
-
-    If documents were asked (`dplda.text.categories`), the sketch also samples their distinct texts, whose codes the
-    store has in one of its group `columns`. Texts are the same however they are split into words.
     """
 
-    def __init__(self, key: bytes, unit: str, columns: Sequence[str] = ()) -> None:
-        self._key, self._columns = key, columns
-        self._secret, self._unit_secret, self._text_secret = (
-            hmac.digest(key, _DOMAIN + part, hashlib.sha256) for part in (b" documents", b" units", b" texts")
+    def __init__(self, key: bytes, unit: str) -> None:
+        self._key = key
+        self._secret, self._unit_secret = (
+            hmac.digest(key, _DOMAIN + part, hashlib.sha256) for part in (b" documents", b" units")
         )
         self._words = [np.zeros(0, np.uint64)] * _LANES
         self._sums = np.zeros(_LANES, dtype=np.uint64)
@@ -64,22 +59,13 @@ class Fingerprinter:
         hashes = np.stack([_document_hashes(block, words, counts) for words in self._words], axis=1)
         self._documents += block.n_documents
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
-        if self._units is not None:
-            self._units.add(block.units, hashes)
-        texts, of_document = self._text_hashes(block)
-        codes = np.concatenate([_key_hashes(hashes, self._secret), _key_hashes(texts, self._text_secret)])
-        units = np.concatenate([block.units, block.units[of_document]])
+        codes = _key_hashes(hashes, self._secret)
         small = codes <= np.uint64(self._sketch.bound)
-        owners = None if self._units is None else _key_hashes(units[small], self._unit_secret)
+        owners = None
+        if self._units is not None:
+            owners = _key_hashes(block.units[small], self._unit_secret)
+            self._units.add(block.units, hashes)
         self._sketch = self._sketch.with_documents(codes[small], owners)
-
-    def _text_hashes(self, block: Block) -> tuple[_Hashes, NDArray[np.int64]]:
-        """Return the digests of the texts of `block`, (n, 2), and which documents they are of, (n,)."""
-        values, of_document = block.values(self._columns, TEXT)
-        codes = [bytes.fromhex(value) if _TEXT_CODE.fullmatch(value) else b"" for value in values]
-        known = np.flatnonzero(np.array([len(code) > 0 for code in (*codes, b"")])[of_document])
-        raw = b"".join(codes[index] for index in of_document[known].tolist())
-        return np.frombuffer(raw, np.uint64).reshape(-1, 2), known
 
     def result(self) -> Fingerprint:
         """Return the fingerprint of all documents added."""
@@ -109,7 +95,7 @@ def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> 
     """
     stored = _read_stored(store, key)
     if stored is None:
-        fingerprinter = Fingerprinter(key, store.unit, store.group_columns)
+        fingerprinter = Fingerprinter(key, store.unit)
         fingerprinter.add_words(store.dictionary)
         for block in store.blocks():
             fingerprinter.add(block)

@@ -33,7 +33,6 @@ from dplda.private.attributes import ANSWERS
 from dplda.private.store.count_store import (
     BLOCK_DOCUMENTS,
     SCHEMA_WITH_GROUPS,
-    TEXT,
     VERSION,
     Block,
     CountStore,
@@ -245,7 +244,7 @@ class Preparation(ABC):
             restart=restart,
             notice=notice,
             key=key,
-            group_columns=(*self.group_columns, *((ANSWERS, TEXT) if self.categories else ())),
+            group_columns=(*self.group_columns, *((ANSWERS,) if self.categories else ())),
             id_field=self.id_field,
             places=self.named_places,
             categories=self.categories,
@@ -266,7 +265,7 @@ class Prepared(Preparation):
             store.unit,
             store.reading,
             places=(*(() if store.path is None else (store.path,)), *map(Path, store.places)),
-            group_columns=tuple(column for column in store.group_columns if column not in (ANSWERS, TEXT)),
+            group_columns=tuple(column for column in store.group_columns if column != ANSWERS),
             id_field=store.id_field,
             categories=store.categories,
         )
@@ -410,8 +409,8 @@ def _asked(source: TextSource, categories: Categories, columns: tuple[str, ...])
                 f"a category needs the column {column!r}, without which the corpus was read. Read it with "
                 f"group_fields=[{column!r}]."
             )
-    if reserved := set(columns) & {ANSWERS, TEXT}:
-        raise InputError(f"the column {min(reserved)!r} has a name that dplda uses itself: rename it.")
+    if ANSWERS in columns:
+        raise InputError(f"the column {ANSWERS!r} has a name that dplda uses itself: rename it.")
     return replace(source, records=answered(source.records, categories, columns), slow=source.slow or categories.slow)
 
 

@@ -293,7 +293,7 @@ class StoreWriter:
         self._categories = dict(categories or {})
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
-        self._fingerprinter = None if key is None else Fingerprinter(key, unit, tuple(group_columns))
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
         self._numbers: dict[str, int] = {}  # the dictionary: the index of each word
         self._n_words_written = 0  # in the shards on disk
         self._waiting: list[Any] = []  # record batches for the next shard,

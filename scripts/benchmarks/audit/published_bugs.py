@@ -125,7 +125,7 @@ def words_of_the_documents() -> Iterator[None]:
         assert not listed
         scale = self._scale(self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD))
         self._charge(Stage.VOTE_TOTAL)
-        self._use_all_words()
+        self.use_all_words()
         votes, full = self._passes.count_votes()
         present = np.flatnonzero(votes)
         noisy = self._add_noise(votes[present], self._noise.gaussian(scale, len(present)))
