@@ -135,7 +135,7 @@ def supported_words(words: WordFrequencies, most: int, settings: FitSettings) ->
 
 
 def certain_words(words: WordFrequencies, settings: FitSettings) -> WordFrequencies:
-    """Return those of `words` that documents are sure to contain, in their order; enough of the first for the topics.
+    """Return those of `words` that documents are sure to contain, and at least ten for each topic, in their order.
 
     A word of a public list may be in no document, and unwhitening then leaves nothing but noise on it. Words are kept
     if their noisy frequency is so many standard deviations above 0 that, with a probability of 95 %, none of them is a
@@ -144,7 +144,7 @@ def certain_words(words: WordFrequencies, settings: FitSettings) -> WordFrequenc
     """
     least = -ndtri(_WRONG_WORD / len(words.words)) * words.std
     first = np.argsort(-words.frequencies, kind="stable")
-    kept = max(int((words.frequencies > least).sum()), settings.model.words_needed)
+    kept = max(int((words.frequencies > least).sum()), _LEAST_PER_TOPIC * number_of_topics(settings))
     return words.at(np.sort(first[:kept]))
 
 

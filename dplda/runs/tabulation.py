@@ -43,6 +43,7 @@ _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
 _MOST = 0.5  # share of misfits above which a table would say little
+_FEW = 0.1  # share up to which they do not show that the dates have another format
 _ISO = "ISO 8601, such as 2024-03-31"
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
@@ -429,7 +430,8 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
 
     Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
     For two groups, which may be few of the documents, it would if one has none; for two ranges of dates, if both have
-    none, as the first documents may be the oldest ones.
+    none, as the first documents may be the oldest ones. Where few dates beside those in ISO 8601 cannot be read, their
+    format is told without doubting the table.
     """
     attribute, groups = grouping.attribute, grouping.groups
     compares = attribute.period == BETWEEN
@@ -454,7 +456,8 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     others = () if formats is None or {attribute.date_format, ""} & {*formats} else formats  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares else ()
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
-    return Misfits(attribute.name, len(values), shares, others, absent, little or bool(others))
+    wrong = bool(others) and sum(shares.values()) > _FEW
+    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong)
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

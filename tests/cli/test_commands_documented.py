@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from dplda.cli.main import cli
+from dplda.cli.main import _COMMANDS, cli
 from dplda.cli.options import MODELS, READING_NAMES
 from dplda.model import EXPORTERS
 
@@ -38,6 +38,13 @@ def options(command: click.Command) -> Iterator[str]:
 
 def test_every_command_has_a_section_and_every_section_a_command() -> None:
     assert set(sections()) - {"Everyday commands", "Options that many commands take"} == set(COMMANDS)
+
+
+def test_groups_of_commands_are_those_of_the_help() -> None:
+    opening = DOCUMENT.read_text(encoding="utf-8").partition("\n## ")[0]
+    documented = re.findall(r"^\| ([A-Z][a-z ]+) \| (`.*`) \|$", opening, flags=re.MULTILINE)
+    shown = [(name, ", ".join(f"`{command.name}`" for command in listed)) for name, listed in _COMMANDS.items()]
+    assert documented == shown
 
 
 @pytest.mark.parametrize("path", COMMANDS)

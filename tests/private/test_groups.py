@@ -109,7 +109,8 @@ def compared(*texts, **options):
         ("2024-03-31T23:30:00+00:00", {}, "2024-01..2024-03"),
         ("2024-03-31T23:30:00+00:00", {"zone": "Europe/Berlin"}, OTHER),
         ("30.09.2024", {"date_format": "%d.%m.%Y"}, "2024-Q3"),
-        ("2024-08-01", {"date_format": "%d.%m.%Y"}, None),
+        ("2024-08-01", {"date_format": "%d.%m.%Y"}, "2024-Q3"),
+        ("2024.08.01", {"date_format": "%d.%m.%Y"}, None),
         ("2024-02", {"date_format": "%d.%m.%Y"}, None),
         ("2024-02", {}, "2024-01..2024-03"),  # all of its days are in the range
         ("2024-W05", {}, "2024-01..2024-03"),
