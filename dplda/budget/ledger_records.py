@@ -381,11 +381,20 @@ class DatasetRecord:
     @property
     def more_runs(self) -> int | None:
         """How many more runs as costly as the latest one fit the filters; None if unlimited or without a run."""
+        fit = self._runs_by_sum()
+        return None if fit is None else math.floor(min(fit))
+
+    def _runs_by_sum(self) -> tuple[float, float] | None:
+        """Return how many more runs as costly as the latest fit by mu^2, and by failure probability; may be infinite.
+
+        None if runs are unlimited or there is none.
+        """
         cost, left, spent = self.run_cost, self.capacity, self.counted
         if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
             return None
         sums = [(left.mu_squared - spent.mu_squared, cost.mu_squared), (left.delta - spent.delta, cost.delta)]
-        return max(0, min(math.floor(max(rest, 0.0) / each) for rest, each in sums if each > 0))
+        by_mu, by_delta = (max(rest, 0.0) / each if each > 0 else math.inf for rest, each in sums)
+        return by_mu, by_delta
 
     @property
     def in_short(self) -> str:
@@ -399,6 +408,11 @@ class DatasetRecord:
             return f"nothing spent of {granted}"
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
         more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        fit = self._runs_by_sum()
+        if fit is not None and math.floor(fit[1]) < math.floor(fit[0]):
+            more += (
+                " (limited by delta, which each privately found list of words or groups costs, whatever its epsilon)"
+            )
         if self.parallel:
             most = self.batches_per_document
             dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
@@ -589,6 +603,11 @@ class Quote:
     def share(self) -> float:
         """The share that `cost` takes of what all linked grants allow together; for the screen only; 0 if unbounded."""
         return _share(self.cost, self.dataset.capacity)
+
+    @property
+    def share_of_mu_squared(self) -> float:
+        """The share without failure probabilities: less than `share` if these, and so delta, limit such runs."""
+        return _share(replace(self.cost, delta=0.0), self.dataset.capacity)
 
     @property
     def left(self) -> float:

@@ -609,3 +609,9 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
         f"This run would take {quoted.share:.1%} of the budget of dataset {run.dataset} "
         f"({quoted.dataset.grant}), which leaves {more}."
     )
+    if quoted.share_of_mu_squared < quoted.share:
+        report.price += (
+            " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "
+            "epsilon costs the same. With public lists (--groups, --vocabulary) it would be "
+            f"{quoted.share_of_mu_squared:.1%}."
+        )

@@ -91,11 +91,13 @@ def label(
             found = {topics: label for topics, label in found.items() if topics not in kept}
         named = labels.add_labels(model, found, by_person=file is not None)
         labels.save_names(named, folder)
+    shares = table_shares(named, ledger_path)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
-        print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record, "kept": kept})
+        listed = topics_json(named, shares=shares)
+        print_json({"run": model.facts.run, "topics": listed, "groups": record, "kept": kept})
         return
-    show_topics(named)
+    show_topics(named, shares=shares)
     if kept:
         say(f"Kept names that a person gave: {_numbers(kept)}. To replace them, too: --replace")
     if not undo:
@@ -193,15 +195,26 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 
     TOPICS are the numbers of topics to merge into one: 3,7 merges topics 3 and 7; 3,7 1,4 merges two pairs.
     """
-    from dplda.model import topic_groups
+    from dplda.model import labels, topic_groups
 
-    together = topic_groups.merge_topics(open_model(run, ledger_path), topics)
+    model = open_model(run, ledger_path)
+    together = topic_groups.merge_topics(model, topics)
     topic_model.save(together, out)
+    shares = table_shares(together, ledger_path)
     if as_json:
-        print_json({"model": str(out), "topics": topics_json(together)})
-    else:
-        show_topics(together, noise=True)
-        say(f"The model is in {out}; look again with: dplda topics {out}")
+        print_json({"model": str(out), "topics": topics_json(together, shares=shares)})
+        return
+    show_topics(together, noise=True, shares=shares)
+    by_person = {topic for group in labels.given_by_person(model) for topic in group if len(group) == 1}
+    for group in topics:
+        if not by_person.issuperset(group) and model.topic_names.keys() & set(group):
+            say(
+                f"The topic made of {_numbers([tuple(group)])} has no name, as a person did not name each of them. "
+                f"To name it: dplda label {shlex.quote(str(out))} --labels FILE"
+            )
+    if model.probabilities:
+        say("Verdicts have no percentages any more: a run computes them for its own topics, not for mixtures of them.")
+    say(f"The model is in {out}; look again with: dplda topics {out}")
 
 
 @click.command()
@@ -227,9 +240,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
         shares.append(table_shares(model, ledger_path) or alone)
     if output is not None:
-        from dplda.report import write_report
+        from dplda.cli.report_command import write_page
 
-        write_report(models, output)
+        write_page((first, second), models, output, ledger_path)
     if as_json:
         print_json(_contrast_record(models, compared, shares))
         return
@@ -243,7 +256,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         table(("topic of RUN_A", "share", "the same in RUN_B", "share", "correlation"), same)
     for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
         for side, run in ((0, "RUN_A"), (1, "RUN_B")):
-            ordered = sorted(found[side], key=lambda pair: -models[side].prevalence[pair.topics[side]])
+            ordered = sorted(found[side], key=lambda pair: -(shares[side][pair.topics[side]]["value"] or 0.0))
             rows = [(*sides(pair)[side], sides(pair)[1 - side][0], f"{pair.correlation:.2f}") for pair in ordered]
             if rows:
                 say("")

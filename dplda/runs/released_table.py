@@ -414,17 +414,27 @@ def counted(unit: str) -> str:
 def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
     """Return the shares of the topics of `model` in all units, (k,), from the table with the least noise.
 
-    None without a table of these topics that is about the documents from which they were learned.
+    A topic that was merged by hand has the sum of its topics' shares, and of the ends of their intervals, which is
+    wide enough however their noises depend on each other. None without a table of these topics that is about the
+    documents from which they were learned.
     """
-    tables = [
+    of_run = [
         table
         for each in all_tables
+        if each.of == model.facts.run and model.facts.dataset in (None, each.dataset)
         for table in each
-        if each.of == model.facts.run
-        and model.facts.dataset in (None, each.dataset)
-        and table.n_topics == len(model.topics)
     ]
-    return shares_in_all(tables) if tables else None
+    if tables := [table for table in of_run if table.n_topics == len(model.topics)]:
+        return shares_in_all(tables)
+    parts = model.facts.merged or ()
+    contained = sorted(topic for part in parts for topic in part)
+    tables = [table for table in of_run if contained == list(range(table.n_topics))]
+    if not tables:
+        return None
+    found = shares_in_all(tables)
+    ends = (found.value, found.low, found.high)
+    value, low, high = (np.array([end[list(part)].sum() for part in parts]) for end in ends)
+    return Estimates(value, low, np.minimum(high, 1.0))
 
 
 def shares_in_all(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray]:

@@ -85,6 +85,19 @@ def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path, home: Path
     assert load("together").facts.merged == ((0, 1), (2,))
 
 
+def test_a_merged_topic_has_the_names_that_a_person_gave_or_none(dplda, model: Path, home: Path) -> None:
+    (home / "l.yaml").write_text("0: Heating\n1: Boilers\n")
+    assert dplda("label", "./m", "--labels", "l.yaml").status == 0
+    merged = dplda("merge", "./m", "0,1", "--out", "both")
+    assert load("both").topic_names[0] == "Heating + Boilers"
+    assert "has no name" not in merged.out
+    merged = dplda("merge", "./m", "0,2", "--out", "one")
+    assert load("one").topic_names == {1: "Boilers"}
+    assert "The topic made of 0+2 has no name, as a person did not name each of them." in merged.out
+    assert dplda("merge", "./one", "0,1", "--out", "all").status == 0
+    assert load("all").facts.merged == ((0, 1, 2),), "numbers of the run's topics"
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -73,6 +73,13 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     with open("topics.csv") as file:
         written = {int(row["topic"]): float(row["share"]) for row in csv.DictReader(file)}
     assert written == pytest.approx(dict(enumerate(listed))), "one share for a topic"
+    for command in (["label", fitted], ["label", fitted, "--undo"]):
+        labelled = [topic["share"]["value"] for topic in dplda(*command, "--json").json["topics"]]
+        assert labelled == pytest.approx(listed)
+    merged = dplda("merge", fitted, "0,1", "--out", "merged", "--json").json["topics"]
+    assert merged[0]["share"]["value"] == pytest.approx(sum(listed))
+    told = dplda("export", fitted, "--to", "csv", "--out", "exported")
+    assert "Shares in it are those of the model" in told.out
 
 
 def test_two_groups_are_compared_shown_written_and_drawn(dplda, tickets, fitted, home):
