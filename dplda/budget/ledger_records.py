@@ -409,7 +409,7 @@ class DatasetRecord:
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
         more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
         fit = self._runs_by_sum()
-        if fit is not None and math.floor(fit[1]) < math.floor(fit[0]):
+        if fit is not None and min(fit) < math.inf and fit[0] >= math.floor(min(fit)) + 1:
             more += (
                 " (limited by delta, which each privately found list of words or groups costs, whatever its epsilon)"
             )
@@ -608,6 +608,13 @@ class Quote:
     def share_of_mu_squared(self) -> float:
         """The share without failure probabilities: less than `share` if these, and so delta, limit such runs."""
         return _share(replace(self.cost, delta=0.0), self.dataset.capacity)
+
+    @property
+    def broken(self) -> Guarantee | None:
+        """The guarantee fixed beforehand that these runs would end, because the grant was raised later; else None."""
+        fixed = self.dataset.guaranteed
+        limit = accountant.capacity(*fixed.largest_total) if fixed.holds else self.dataset.capacity
+        return fixed if fixed.holds and not (self.dataset.counted + self.cost).fits(limit) else None
 
     @property
     def left(self) -> float:

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def label(
     folder = model_folder(run, ledger_path)
     model = open_model(str(folder), ledger_path)
     kept: list[tuple[int, ...]] = []
+    day = None
     if undo:
+        day = labels.earlier_day(folder)
         named = labels.earlier_names(folder)
     else:
         named_groups = [tuple(sorted(group)) for group in topic_tree(model).groups(groups) if len(group) > 1]
@@ -100,8 +103,25 @@ def label(
     show_topics(named, shares=shares)
     if kept:
         say(f"Kept names that a person gave: {_numbers(kept)}. To replace them, too: --replace")
-    if not undo:
+    if undo:
+        say(_restored(named, day))
+    else:
         say(f"The names before these: dplda label {shlex.quote(run)} --undo")
+
+
+def _restored(model: TopicModel, day: date | None) -> str:
+    """Say to which names of the topics of `model`, set on `day`, --undo has returned."""
+    from dplda.model.labels import given_by_person
+
+    since = "" if day is None else f" of {day.day} {day:%B} {day.year}"
+    n_named = len(model.topic_names)
+    by_person = sum(len(topics) == 1 for topics in given_by_person(model))
+    if not n_named:
+        return "These are the topics before they had names."
+    if by_person in (0, n_named):
+        return f"These are the names{since}, {'given by a person' if by_person else 'made of words or by a server'}."
+    others = n_named - by_person
+    return f"These are the names{since}: {by_person} given by a person, {others} made of words or by a server."
 
 
 def _numbers(topics: Sequence[tuple[int, ...]]) -> str:
@@ -246,6 +266,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if as_json:
         print_json(_contrast_record(models, compared, shares))
         return
+    runs = [model.facts.run or given for model, given in zip(models, (first, second), strict=True)]
     names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
@@ -253,14 +274,16 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
 
     if compared.same:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
-        table(("topic of RUN_A", "share", "the same in RUN_B", "share", "correlation"), same)
+        titles = (f"topic of {runs[0]}", f"the same in {runs[1]}")
+        table((titles[0], "share", titles[1], "share", "correlation"), same, wide=titles)
     for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
-        for side, run in ((0, "RUN_A"), (1, "RUN_B")):
+        for side, run in enumerate(runs):
             ordered = sorted(found[side], key=lambda pair: -(shares[side][pair.topics[side]]["value"] or 0.0))
             rows = [(*sides(pair)[side], sides(pair)[1 - side][0], f"{pair.correlation:.2f}") for pair in ordered]
             if rows:
                 say("")
-                table((f"{title} {run}", "share", f"nearest in {'RUN_A' if side else 'RUN_B'}", "correlation"), rows)
+                titles = (f"{title} {run}", f"nearest in {runs[1 - side]}")
+                table((titles[0], "share", titles[1], "correlation"), rows, wide=titles)
     say("")
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
@@ -271,7 +294,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if any(share["low"] is None for part in shares for share in part):
         say(
             "Shares without an interval differ between runs by noise alone, often by several points. For shares that "
-            "can be compared, tabulate the topics of one run in both collections: dplda tabulate RUN_A CORPUS --by ..."
+            "can be compared, tabulate the topics of one run in both collections: "
+            f"dplda tabulate {shlex.quote(first)} CORPUS --by ..."
         )
     if output is not None:
         say(f"Wrote {output}.")

@@ -100,7 +100,9 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
     get smaller numbers, so that there are no gaps; the fact ``merged`` lists which topics of the run each topic
-    contains. Its name is ``A + B`` if a person named all its topics, else it has none. Raises `InputError` for groups that overlap, or that name topics which do not exist.
+    contains. Its name is ``A + B`` if a person named all its topics, else it has none.
+
+    Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
     n = len(model.topics)
     named = [topic for group in groups for topic in group]

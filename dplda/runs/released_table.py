@@ -66,7 +66,11 @@ class Change:
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         group = ", ".join(self.group)
         # No two shares differ by more than 100 points: an interval that ends there has no upper end of its own.
-        points = f"{low:.1f} to {high:.1f} points" if high < _MOST_POINTS else f"at least {low:.1f} points"
+        places = next((n for n in (1, 2, 3) if round(low, n)), 1)  # a change that is told is not "0.0 points"
+        least = f"{low:.{places}f}"
+        points = f"{least} to {high:.{places}f} points" if high < _MOST_POINTS else f"at least {least} points"
+        if not round(low, places):
+            points = f"less than {max(high, 0.1):.1f} points"
         if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
             return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"

@@ -183,6 +183,9 @@ def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted,
     record = dplda(*wanted, "--dry-run", "--json").json
     assert (record["local"], record["problems"], record["command"]) == (True, [], None)
     (share,) = map(float, re.findall(r"take ([\d.]+)%", record["price"]))
+    less = dplda(*wanted[:-1], "0.1", "--dry-run", "--json").json["price"]
+    assert "limited by delta" in less
+    assert "a smaller epsilon costs the same" in less
     assert charged(dplda) == 1
     assert not (home / "shares.csv").exists()
     before = Ledger().dataset("tickets")

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from dplda.base.errors import InputError
 from dplda.private.statistics.expected_counts import COUNT_SHARE
-from dplda.runs.released_table import ReleasedTable
+from dplda.runs.released_table import Change, ReleasedTable
 
 RNG = np.random.default_rng(3)
 
@@ -138,6 +138,11 @@ def test_all_intervals_of_two_groups_hold_together_significant_or_not():
         true = shares[pair[1]] - shares[pair[0]]
         failed += not ((found.low[0] <= true) & (true <= found.high[0])).all()
     assert failed <= binom.ppf(1 - 1e-4, repeats, 0.05)
+
+
+def test_a_change_never_begins_at_zero_points():
+    told = [Change(0, ("b",), ("a",), 0.03, low, 0.072).describe("0") for low in (0.0003, 0.0)]
+    assert [text.rpartition(" by ")[2] for text in told] == ["0.03 to 7.20 points", "less than 7.2 points"]
 
 
 def test_the_second_of_two_groups_is_compared_with_the_first_and_with_nothing_else():
