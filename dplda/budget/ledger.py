@@ -31,8 +31,9 @@ from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
+from dplda.budget.quotes import Quote
 from dplda.budget.reservation import Reservation
 from dplda.budget.schema import Verification
 from dplda.budget.sketches import Fingerprint

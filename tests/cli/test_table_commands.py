@@ -78,6 +78,7 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
         assert labelled == pytest.approx(listed)
     merged = dplda("merge", fitted, "0,1", "--out", "merged", "--json").json["topics"]
     assert merged[0]["share"]["value"] == pytest.approx(sum(listed))
+    assert dplda("report", "./merged", "-o", "merged.html").status == 0
     told = dplda("export", fitted, "--to", "csv", "--out", "exported")
     assert "Shares in it are those of the model" in told.out
 
