@@ -13,10 +13,10 @@ if TYPE_CHECKING:
         Guarantee,
         HistoryRecord,
         PlannedEvent,
-        Quote,
         RunRecord,
         Status,
     )
+    from dplda.budget.quotes import Quote
     from dplda.budget.reservation import Reservation
     from dplda.budget.schema import Verification
 
@@ -46,7 +46,7 @@ __getattr__, __dir__ = lazy(
         "HistoryRecord": "ledger_records",
         "Ledger": "ledger",
         "PlannedEvent": "ledger_records",
-        "Quote": "ledger_records",
+        "Quote": "quotes",
         "Reservation": "reservation",
         "RunRecord": "ledger_records",
         "Status": "ledger_records",

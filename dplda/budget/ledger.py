@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,9 @@ from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
+from dplda.budget.quotes import Quote
 from dplda.budget.reservation import Reservation
 from dplda.budget.schema import Verification
 from dplda.budget.sketches import Fingerprint
@@ -294,7 +296,11 @@ class Ledger:
             matches = [r for r in runs if r.id.startswith(run)]
         if len(matches) != 1:
             problem = "is the beginning of several runs" if matches else "is not in the ledger"
-            raise InputError(f"Run {run!r} {problem}. See: dplda runs")
+            names = [] if matches else [name for each in reversed(runs) for name in (each.dataset, each.id)]
+            meant = "".join(
+                f" Did you mean {close}?" for close in get_close_matches(run, list(dict.fromkeys(names)), n=1)
+            )
+            raise InputError(f"Run {run!r} {problem}.{meant} See: dplda runs")
         return matches[0]
 
     def datasets(self) -> list[DatasetRecord]:

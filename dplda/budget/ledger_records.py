@@ -300,7 +300,7 @@ class RunRecord:
             "status": self.status if released else _INCOMPLETE,
             "reason": self.reason if released else "",
             "parameters": {name: value for name, value in self.parameters.items() if name != PLACES},
-            "mu_squared": _finite(cost.mu_squared),
+            "mu_squared": finite(cost.mu_squared),
             "events": [
                 {**planned.event.to_json(), "status": planned.status if released else "planned"}
                 for planned in self.plan
@@ -312,13 +312,13 @@ class RunRecord:
         return {
             "status": self.status,
             "reason": self.reason,
-            "mu_squared": _finite(self.cost.mu_squared),
+            "mu_squared": finite(self.cost.mu_squared),
             "model": self.model,
             "charged": [planned.charged for planned in self.plan],
         }
 
 
-def _share(cost: Cost, capacity: Cost) -> float:
+def share_of(cost: Cost, capacity: Cost) -> float:
     """Return the larger of the shares of mu^2 and delta; 0 if the capacity is infinite, 1 if it is zero."""
     if capacity == NOTHING:
         return 1.0
@@ -381,11 +381,20 @@ class DatasetRecord:
     @property
     def more_runs(self) -> int | None:
         """How many more runs as costly as the latest one fit the filters; None if unlimited or without a run."""
+        fit = self._runs_by_sum()
+        return None if fit is None else math.floor(min(fit))
+
+    def _runs_by_sum(self) -> tuple[float, float] | None:
+        """Return how many more runs as costly as the latest fit by mu^2, and by failure probability; may be infinite.
+
+        None if runs are unlimited or there is none.
+        """
         cost, left, spent = self.run_cost, self.capacity, self.counted
         if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
             return None
         sums = [(left.mu_squared - spent.mu_squared, cost.mu_squared), (left.delta - spent.delta, cost.delta)]
-        return max(0, min(math.floor(max(rest, 0.0) / each) for rest, each in sums if each > 0))
+        by_mu, by_delta = (max(rest, 0.0) / each if each > 0 else math.inf for rest, each in sums)
+        return by_mu, by_delta
 
     @property
     def in_short(self) -> str:
@@ -399,6 +408,11 @@ class DatasetRecord:
             return f"nothing spent of {granted}"
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
         more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        fit = self._runs_by_sum()
+        if fit is not None and min(fit) < math.inf and fit[0] >= math.floor(min(fit)) + 1:
+            more += (
+                " (limited by delta, which each privately found list of words or groups costs, whatever its epsilon)"
+            )
         if self.parallel:
             most = self.batches_per_document
             dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
@@ -413,7 +427,7 @@ class DatasetRecord:
     @property
     def remaining(self) -> float:
         """The share of `capacity` that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
-        return max(0.0, 1.0 - _share(self.spent, self.capacity))
+        return max(0.0, 1.0 - share_of(self.spent, self.capacity))
 
     @property
     def remaining_text(self) -> str:
@@ -555,14 +569,14 @@ class DatasetRecord:
 
         Not for sharing: everything but the name, the grant and the runs depends on which datasets share documents.
         """
-        grant = {"epsilon": _finite(self.grant.epsilon), "delta": self.grant.delta}
+        grant = {"epsilon": finite(self.grant.epsilon), "delta": self.grant.delta}
         return {
             **{name: getattr(self, name) for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")},
             "grant": {**grant, "unbounded": self.grant.unbounded, "lapsed": bool(self.grant.lapsed)},
             "listed": list(self.grant.listed),
             "guaranteed": self.guaranteed.to_json(),
             "recorded_under_this_name": self.guaranteed_alone.to_json(),
-            "spent": {"epsilon": _finite(self.spent_epsilon), "delta": self.grant.delta},
+            "spent": {"epsilon": finite(self.spent_epsilon), "delta": self.grant.delta},
             "remaining": self.remaining,
             "more_runs": self.more_runs,
             "linked": list(self.linked),
@@ -575,38 +589,6 @@ class DatasetRecord:
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quote:
-    """The cost that planned runs would charge to the filter of `dataset` as it stands."""
-
-    dataset: DatasetRecord
-    cost: Cost
-    """The sum over all planned runs."""
-
-    @property
-    def share(self) -> float:
-        """The share that `cost` takes of what all linked grants allow together; for the screen only; 0 if unbounded."""
-        return _share(self.cost, self.dataset.capacity)
-
-    @property
-    def left(self) -> float:
-        """The share of what all linked grants allow together that is left; for the screen only; 1 if unbounded."""
-        return max(0.0, 1.0 - _share(self.dataset.counted, self.dataset.capacity))
-
-    @property
-    def more(self) -> int | None:
-        """How many runs of this cost fit the filters; None if unlimited."""
-        return replace(self.dataset, run_cost=self.cost).more_runs
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; an infinite cost is null.
-
-        What is left is omitted: it depends on which datasets share documents (docs/privacy.md, rule 4).
-        """
-        share = _share(self.cost, self.dataset.grant.capacity)
-        return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": share}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -625,7 +607,7 @@ def _batches(number: int) -> str:
     return "one batch" if number == 1 else f"{number} batches"
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return `value`, or None if it is infinite, which JSON cannot express."""
     return value if math.isfinite(value) else None
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -327,7 +328,12 @@ def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
     if texts:
         rows = [tuple(str(row.get(column.name)) for column in texts) for row in sample.rows]
         written = [row for row in rows if any(text not in ("", "None") for text in row)]
-        repeated = len(written) - len(set(written))
+        worded = [row for row in written if any(map(str.isalpha, "".join(row)))]
+        if len(worded) < len(written):
+            report.remarks.append(
+                f"{len(written) - len(worded):,} of the first {n:,} records hold no word, and contribute nothing."
+            )
+        repeated = len(worded) - len(set(worded))
         if repeated:
             report.remarks.append(
                 f"{repeated:,} of the first {n:,} records repeat the text of an earlier one. Each counts as a document "
@@ -496,10 +502,16 @@ def _advise(report: Report) -> None:
         )
     if report.text_fields and "stopwords" not in report.options:
         say(
-            "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
-            "German, French and Spanish; pip install 'dplda[wordlists]'), and with them some words that are also "
-            "names, such as christian, israel or winter."
+            "Names of persons are words like others. Common ones (English, German, French and Spanish) can be left out "
+            f"with --stopwords names{_names_need()}, and with them some words that are also names, such as christian, "
+            "israel or winter."
         )
+
+
+def _names_need() -> str:
+    """Return the condition of --stopwords names: none if its packages are installed."""
+    installed = all(find_spec(package) for package in ("faker", "mimesis", "spacy_lookups_data"))
+    return "" if installed else " after pip install 'dplda[wordlists]'"
 
 
 def _records_text(sample: Sample) -> str:
@@ -609,3 +621,9 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
         f"This run would take {quoted.share:.1%} of the budget of dataset {run.dataset} "
         f"({quoted.dataset.grant}), which leaves {more}."
     )
+    if quoted.share_of_mu_squared < quoted.share:
+        report.price += (
+            " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "
+            "epsilon costs the same. With public lists (--groups, --vocabulary) it would be "
+            f"{quoted.share_of_mu_squared:.1%}."
+        )

@@ -51,11 +51,12 @@ def say(text: str, *, error: bool = False, style: str | None = None) -> None:
     _console(error=error).print(Text(clean(text)), style=style, soft_wrap=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str = "") -> None:
-    """Print a table; only the column `wide` wraps."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str | Sequence[str] = ()) -> None:
+    """Print a table; only the columns `wide` wrap."""
+    wrapped = (wide,) if isinstance(wide, str) else wide
     grid = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for column in columns:
-        grid.add_column(column, no_wrap=column != wide, overflow="fold")
+        grid.add_column(column, no_wrap=column not in wrapped, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(clean(cell)) for cell in row))
     _console().print(grid)

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def label(
     folder = model_folder(run, ledger_path)
     model = open_model(str(folder), ledger_path)
     kept: list[tuple[int, ...]] = []
+    day = None
     if undo:
+        day = labels.earlier_day(folder)
         named = labels.earlier_names(folder)
     else:
         named_groups = [tuple(sorted(group)) for group in topic_tree(model).groups(groups) if len(group) > 1]
@@ -91,15 +94,34 @@ def label(
             found = {topics: label for topics, label in found.items() if topics not in kept}
         named = labels.add_labels(model, found, by_person=file is not None)
         labels.save_names(named, folder)
+    shares = table_shares(named, ledger_path)
     if as_json:
         record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
-        print_json({"run": model.facts.run, "topics": topics_json(named), "groups": record, "kept": kept})
+        listed = topics_json(named, shares=shares)
+        print_json({"run": model.facts.run, "topics": listed, "groups": record, "kept": kept})
         return
-    show_topics(named)
+    show_topics(named, shares=shares)
     if kept:
         say(f"Kept names that a person gave: {_numbers(kept)}. To replace them, too: --replace")
-    if not undo:
+    if undo:
+        say(_restored(named, day))
+    else:
         say(f"The names before these: dplda label {shlex.quote(run)} --undo")
+
+
+def _restored(model: TopicModel, day: date | None) -> str:
+    """Say to which names of the topics of `model`, set on `day`, --undo has returned."""
+    from dplda.model.labels import given_by_person
+
+    since = "" if day is None else f" of {day.day} {day:%B} {day.year}"
+    n_named = len(model.topic_names)
+    by_person = sum(len(topics) == 1 for topics in given_by_person(model))
+    if not n_named:
+        return "These are the topics before they had names."
+    if by_person in (0, n_named):
+        return f"These are the names{since}, {'given by a person' if by_person else 'made of words or by a server'}."
+    others = n_named - by_person
+    return f"These are the names{since}: {by_person} given by a person, {others} made of words or by a server."
 
 
 def _numbers(topics: Sequence[tuple[int, ...]]) -> str:
@@ -193,15 +215,26 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 
     TOPICS are the numbers of topics to merge into one: 3,7 merges topics 3 and 7; 3,7 1,4 merges two pairs.
     """
-    from dplda.model import topic_groups
+    from dplda.model import labels, topic_groups
 
-    together = topic_groups.merge_topics(open_model(run, ledger_path), topics)
+    model = open_model(run, ledger_path)
+    together = topic_groups.merge_topics(model, topics)
     topic_model.save(together, out)
+    shares = table_shares(together, ledger_path)
     if as_json:
-        print_json({"model": str(out), "topics": topics_json(together)})
-    else:
-        show_topics(together, noise=True)
-        say(f"The model is in {out}; look again with: dplda topics {out}")
+        print_json({"model": str(out), "topics": topics_json(together, shares=shares)})
+        return
+    show_topics(together, noise=True, shares=shares)
+    by_person = {topic for group in labels.given_by_person(model) for topic in group if len(group) == 1}
+    for group in topics:
+        if not by_person.issuperset(group) and model.topic_names.keys() & set(group):
+            say(
+                f"The topic made of {_numbers([tuple(group)])} has no name, as a person did not name each of them. "
+                f"To name it: dplda label {shlex.quote(str(out))} --labels FILE"
+            )
+    if model.probabilities:
+        say("Verdicts have no percentages any more: a run computes them for its own topics, not for mixtures of them.")
+    say(f"The model is in {out}; look again with: dplda topics {out}")
 
 
 @click.command()
@@ -227,12 +260,13 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
         shares.append(table_shares(model, ledger_path) or alone)
     if output is not None:
-        from dplda.report import write_report
+        from dplda.cli.report_command import write_page
 
-        write_report(models, output)
+        write_page((first, second), models, output, ledger_path)
     if as_json:
         print_json(_contrast_record(models, compared, shares))
         return
+    runs = [model.facts.run or given for model, given in zip(models, (first, second), strict=True)]
     names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
@@ -240,14 +274,16 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
 
     if compared.same:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
-        table(("topic of RUN_A", "share", "the same in RUN_B", "share", "correlation"), same)
+        titles = (f"topic of {runs[0]}", f"the same in {runs[1]}")
+        table((titles[0], "share", titles[1], "share", "correlation"), same, wide=titles)
     for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
-        for side, run in ((0, "RUN_A"), (1, "RUN_B")):
-            ordered = sorted(found[side], key=lambda pair: -models[side].prevalence[pair.topics[side]])
+        for side, run in enumerate(runs):
+            ordered = sorted(found[side], key=lambda pair: -(shares[side][pair.topics[side]]["value"] or 0.0))
             rows = [(*sides(pair)[side], sides(pair)[1 - side][0], f"{pair.correlation:.2f}") for pair in ordered]
             if rows:
                 say("")
-                table((f"{title} {run}", "share", f"nearest in {'RUN_A' if side else 'RUN_B'}", "correlation"), rows)
+                titles = (f"{title} {run}", f"nearest in {runs[1 - side]}")
+                table((titles[0], "share", titles[1], "correlation"), rows, wide=titles)
     say("")
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
@@ -258,7 +294,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if any(share["low"] is None for part in shares for share in part):
         say(
             "Shares without an interval differ between runs by noise alone, often by several points. For shares that "
-            "can be compared, tabulate the topics of one run in both collections: dplda tabulate RUN_A CORPUS --by ..."
+            "can be compared, tabulate the topics of one run in both collections: "
+            f"dplda tabulate {shlex.quote(first)} CORPUS --by ..."
         )
     if output is not None:
         say(f"Wrote {output}.")

@@ -80,8 +80,7 @@ def report(
     The page needs no network. A paper is for those who must approve a publication: an entry for a public registry, a
     checklist, or an impact assessment. It shows no topics.
     """
-    from dplda.model.examples import load
-    from dplda.report import Wording, write_report
+    from dplda.report import Wording
     from dplda.report.answers_page import write_answers
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
@@ -109,6 +108,26 @@ def report(
         return
     of_topics = [_with_model(run, ledger_path) for run in runs]
     models = [open_model(run, ledger_path) for run in of_topics]
+    write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text)
+    named = [model.facts.run for model in models]
+    _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
+    if not as_json and wording == Wording():
+        say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
+
+
+def write_page(
+    runs: Sequence[str],
+    models: Sequence[TopicModel],
+    output: Path,
+    ledger_path: Path | None,
+    *,
+    wording: Wording | None = None,
+    same_text: Sequence[str] = (),
+) -> None:
+    """Write the page about the `models` of `runs`, with all that the ledger, if it exists, knows of them."""
+    from dplda.model.examples import load
+    from dplda.report import write_report
+
     write_report(
         models,
         output,
@@ -116,12 +135,8 @@ def report(
         wording=wording,
         batches=_batches(models, ledger_path),
         tables=_tables(models, ledger_path),
-        examples=[load(m, model_folder(run, ledger_path)) for run, m in zip(of_topics, models, strict=True)],
+        examples=[load(m, model_folder(run, ledger_path)) for run, m in zip(runs, models, strict=True)],
     )
-    named = [model.facts.run for model in models]
-    _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
-    if not as_json and wording == Wording():
-        say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
 
 
 def _tell_written(output: Path, runs: Sequence[str | None], *, as_json: bool, private: bool) -> None:

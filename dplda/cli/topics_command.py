@@ -80,7 +80,9 @@ def topics(
     model = open_model(run, ledger_path)
     shares = table_shares(model, ledger_path)
     if csv_file is not None:
-        _write_csv(model, top, csv_file, shares)
+        statement = _write_csv(model, top, csv_file, shares)
+        if not as_json:
+            say(f"Wrote {csv_file} and {statement}.")
     if as_json:
         run_id = model.facts.run
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
@@ -245,7 +247,8 @@ def _share(topic: dict[str, Any]) -> str:
     return f"{value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[str, float]] | None) -> None:
+def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[str, float]] | None) -> Path:
+    """Write the topics to `path`, and the privacy statement beside it; returns the path of the statement."""
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
@@ -266,6 +269,7 @@ def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[st
     by_table = ["share", "share_low", "share_high"] if shares else []
     write_file(path, csv_text([*columns, *by_table], rows))
     write_file(statement, statement_json(model))
+    return statement
 
 
 @click.command()
@@ -277,13 +281,21 @@ def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[st
 @json_option
 @ledger_option
 def export(run: str, target: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
-    """Export the model of RUN to another tool or format."""
+    """Export the model of RUN to another tool or format.
+
+    Shares of topics (prevalence) are the numbers of the model, also where `dplda topics` shows those of a table.
+    """
     model = open_model(run, ledger_path)
     files = [str(path) for path in export_model(model, target, out)]
     if as_json:
         print_json({"run": model.facts.run, "to": target, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
+        if table_shares(model, ledger_path) is not None:
+            say(
+                "Shares in it are those of the model, as the run released them. `dplda topics` shows those of a table; "
+                f"as a file: dplda topics {shlex.quote(run)} --csv FILE"
+            )
         if target == "pyldavis":
             arguments, page = f'**json.load(open({str(out)!r}))["prepare"]', str(out.with_suffix(".html"))
             say(f"Open it with: import json, pyLDAvis; pyLDAvis.save_html(pyLDAvis.prepare({arguments}), {page!r})")

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dplda.text.word_files import read_mapping
 
 _LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
 _NAMES = {"topic_names", "topic_sentences", "group_labels", "made_names"}  # the facts that are a version of the names
+_SINCE = "since"  # the day on which a version of the names was set, as a version records it
 _VERSIONS = "names.json"  # the other versions, in the folder of the model
 SENT_WORDS = 15  # words of a topic that a label server is sent
 _DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the weight of their probability in relevance
@@ -90,7 +92,7 @@ def save_names(model: TopicModel, folder: Path) -> None:
     Raises `InputError` if that fails.
     """
     before = topic_model.load(folder)
-    _write(folder, model, [*_versions(folder), _names_of(before)])
+    _write(folder, model, [*_versions(folder), _names_of(before, folder)])
 
 
 def earlier_names(folder: Path) -> TopicModel:
@@ -102,16 +104,26 @@ def earlier_names(folder: Path) -> TopicModel:
     model, versions = topic_model.load(folder), _versions(folder)
     if not versions:
         raise InputError("The topics of this run have had no other names. Name them: dplda label RUN --labels FILE")
-    restored = replace(model, facts=replace(model.facts, **versions[-1]))
+    restored = replace(model, facts=replace(model.facts, **{fact: versions[-1][fact] for fact in _NAMES}))
     restored.facts.check_topics(len(model.topics))
-    _write(folder, restored, [_names_of(model), *versions[:-1]])
+    _write(folder, restored, [_names_of(model, folder), *versions[:-1]])
     return restored
 
 
-def _names_of(model: TopicModel) -> dict[str, Any]:
-    """Return the facts of `model` that are names, as plain JSON."""
+def earlier_day(folder: Path) -> date | None:
+    """Return the day on which the names to which `earlier_names` returns were set; None if unknown."""
+    versions = _versions(folder)
+    try:
+        return date.fromisoformat(versions[-1][_SINCE])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _names_of(model: TopicModel, folder: Path) -> dict[str, Any]:
+    """Return the facts of the `model` in `folder` that are names, as plain JSON, and the day when they were set."""
     recorded = model.facts.to_json()
-    return {fact: recorded.get(fact) for fact in _NAMES}
+    day = date.fromtimestamp((folder / topic_model.TEXT_FILE).stat().st_mtime).isoformat()
+    return {_SINCE: day, **{fact: recorded.get(fact) for fact in _NAMES}}
 
 
 def _versions(folder: Path) -> list[dict[str, Any]]:
@@ -119,7 +131,7 @@ def _versions(folder: Path) -> list[dict[str, Any]]:
     path = folder / _VERSIONS
     try:
         versions = json.loads(path.read_bytes()) if path.exists() else []
-        if all(version.keys() == _NAMES for version in versions):
+        if all(version.keys() - {_SINCE} == _NAMES for version in versions):
             return list(versions)
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         pass

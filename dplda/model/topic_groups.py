@@ -6,7 +6,7 @@ All of it is free of charge.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -99,8 +99,10 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
     """Merge the topics of each of `groups` into one, which gets the number of the group's first topic.
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
-    get smaller numbers, so that there are no gaps; the fact ``merged`` lists which earlier numbers each topic
-    contains. Raises `InputError` for groups that overlap, or that name topics which do not exist.
+    get smaller numbers, so that there are no gaps; the fact ``merged`` lists which topics of the run each topic
+    contains. Its name is ``A + B`` if a person named all its topics, else it has none.
+
+    Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
     n = len(model.topics)
     named = [topic for group in groups for topic in group]
@@ -121,23 +123,30 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
     topics = np.array([np.average(model.topics[part], axis=0, weights=weights[part]) for part in parts])
     prevalence = np.array([model.prevalence[part].sum() for part in parts])
     firsts = [part[0] for part in parts]
+    of_run = model.facts.merged or tuple((topic,) for topic in range(n))
+    made = {topics[0] for topics in model.facts.made_names or () if len(topics) == 1}
+    names = [_joined_name(model.topic_names, made, part) for part in parts]
     facts = replace(
         model.facts,
         alpha=tuple(float(model.alpha[part].sum()) for part in parts),
         verdicts=_at(firsts, model.facts.verdicts),
-        topic_names=_at(firsts, model.facts.topic_names),
-        topic_sentences=_at(firsts, model.facts.topic_sentences),
+        topic_names=model.facts.topic_names and tuple(names),
+        topic_sentences=model.facts.topic_sentences
+        and tuple(model.facts.topic_sentences[part[0]] if len(part) == 1 else "" for part in parts),
         topic_probabilities=None,
         word_probabilities=None,
-        merged=tuple(map(tuple, parts)),
+        merged=tuple(tuple(sorted(topic for each in part for topic in of_run[each])) for part in parts),
         group_labels=(),
-        made_names=tuple(
-            (firsts.index(topic),)
-            for (topic, *others) in model.facts.made_names or ()
-            if not others and topic in firsts
-        ),
+        made_names=tuple((place,) for place, part in enumerate(parts) if len(part) == 1 and part[0] in made),
     )
     return replace(model, topics=topics, prevalence=prevalence, facts=facts, counts=None)
+
+
+def _joined_name(names: Mapping[int, str], made: Collection[int], part: Sequence[int]) -> str:
+    """Return the name of a topic, or those of several joined; empty unless a person gave each of several."""
+    if len(part) > 1 and not all(topic in names and topic not in made for topic in part):
+        return ""
+    return " + ".join(dict.fromkeys(names.get(topic, "") for topic in part))
 
 
 def _at(places: Sequence[int], values: tuple[_T, ...] | None) -> tuple[_T, ...] | None:

@@ -42,7 +42,9 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
     """Draw the topics that two runs have both, and say which only one has."""
     compared = compare_topics(*models)
-    few = [{topic: shown(f"{topic} {each.few(topic)}") for topic in listed} for each, listed in _listed(topics, models)]
+    few = [
+        {topic: shown(f"{topic} {each.title(topic)}") for topic in listed} for each, listed in _listed(topics, models)
+    ]
     bars = [
         Bar(
             f"{few[0][pair.first]} ↔ {few[1][pair.second]}",

@@ -175,12 +175,12 @@ def run_section(
         for each in all_tables
         if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
     ]
+    shares = least_noisy_shares([each for each in all_tables if not are_indicators(each)], model)
     tables = [
         each
         for each in all_tables
         if not are_indicators(each) and each.of == run and each[0].n_topics == len(model.topics)
     ]
-    shares = least_noisy_shares(tables, model)
     return {
         "name": name,
         "dataset": shown(model.facts.dataset or ""),

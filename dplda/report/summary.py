@@ -60,7 +60,8 @@ def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
             f"Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
             f"about {found:.0f} of the {total}; no released number tells which.",
         ]
-    told = f"{clear} of {total} topics are clear: an ordinary fit, without noise, would probably find them, too."
+    are, them = ("is", "it") if clear == 1 else ("are", "them")
+    told = f"{clear} of {total} topics {are} clear: an ordinary fit, without noise, would probably find {them}, too."
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:
         return [public, f"Use with care: {told} But the text is seen through {words} words only."]

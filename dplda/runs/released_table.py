@@ -66,7 +66,11 @@ class Change:
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         group = ", ".join(self.group)
         # No two shares differ by more than 100 points: an interval that ends there has no upper end of its own.
-        points = f"{low:.1f} to {high:.1f} points" if high < _MOST_POINTS else f"at least {low:.1f} points"
+        places = next((n for n in (1, 2, 3) if round(low, n)), 1)  # a change that is told is not "0.0 points"
+        least = f"{low:.{places}f}"
+        points = f"{least} to {high:.{places}f} points" if high < _MOST_POINTS else f"at least {least} points"
+        if not round(low, places):
+            points = f"less than {max(high, 0.1):.1f} points"
         if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
             return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
@@ -414,17 +418,27 @@ def counted(unit: str) -> str:
 def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
     """Return the shares of the topics of `model` in all units, (k,), from the table with the least noise.
 
-    None without a table of these topics that is about the documents from which they were learned.
+    A topic that was merged by hand has the sum of its topics' shares, and of the ends of their intervals, which is
+    wide enough however their noises depend on each other. None without a table of these topics that is about the
+    documents from which they were learned.
     """
-    tables = [
+    of_run = [
         table
         for each in all_tables
+        if each.of == model.facts.run and model.facts.dataset in (None, each.dataset)
         for table in each
-        if each.of == model.facts.run
-        and model.facts.dataset in (None, each.dataset)
-        and table.n_topics == len(model.topics)
     ]
-    return shares_in_all(tables) if tables else None
+    if tables := [table for table in of_run if table.n_topics == len(model.topics)]:
+        return shares_in_all(tables)
+    parts = model.facts.merged or ()
+    contained = sorted(topic for part in parts for topic in part)
+    tables = [table for table in of_run if contained == list(range(table.n_topics))]
+    if not tables:
+        return None
+    found = shares_in_all(tables)
+    ends = (found.value, found.low, found.high)
+    value, low, high = (np.array([end[list(part)].sum() for part in parts]) for end in ends)
+    return Estimates(value, low, np.minimum(high, 1.0))
 
 
 def shares_in_all(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray]:

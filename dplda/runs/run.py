@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
-from dplda.base.errors import DpldaError, InputError, SharedDocumentsWarning, UnsupportedByData
+from dplda.base.errors import DpldaError, DpldaWarning, InputError, SharedDocumentsWarning, UnsupportedByData
 from dplda.base.progress import Progress, following
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
@@ -132,6 +132,8 @@ class Run(Generic[Result]):
         seed = self.privacy.simulate_seed
         noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
         made_by = installed_software("none" if self.exact else noise.source)
+        if ledger is not False:
+            _tell_broken(self.quote(ledger))
         with (
             following(progress) as shown,
             _space_for_model(folder, self.most_bytes),
@@ -314,21 +316,34 @@ class _Unrecorded:
     ) -> None: ...
 
 
-def _tell_shared(dataset: str, others: Sequence[str]) -> None:
-    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`.
+def _tell_broken(quoted: Quote) -> None:
+    """Warn, before anything is charged, if the run exceeds the total that was fixed before the first output."""
+    if (fixed := quoted.broken) is not None:
+        epsilon, delta = fixed.largest_total
+        _warn(
+            f"Dataset {quoted.dataset.name} (exact, not for publication): with this run, more is spent than "
+            f"epsilon {epsilon:g} at delta {delta:g}, the total that was fixed before its first output. The grant was "
+            "raised after outputs could be seen, so from this run on no total fixed beforehand is guaranteed: reports "
+            "say what was spent, and that its limit was chosen after looking.",
+            DpldaWarning,
+        )
 
-    The warning is always shown and never an error, whatever the filter of warnings: whether a run fails must not depend
-    on the documents.
-    """
+
+def _tell_shared(dataset: str, others: Sequence[str]) -> None:
+    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`."""
     if others:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", SharedDocumentsWarning)
-            warnings.warn(
-                f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
-                f"{', '.join(others)}. What this run spends is charged to all of these names together.",
-                SharedDocumentsWarning,
-                stacklevel=2,
-            )
+        _warn(
+            f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
+            f"{', '.join(others)}. What this run spends is charged to all of these names together.",
+            SharedDocumentsWarning,
+        )
+
+
+def _warn(text: str, category: type[DpldaWarning]) -> None:
+    """Warn, and never raise an error, whatever the filter: whether a run fails must not depend on the documents."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", category)
+        warnings.warn(text, category, stacklevel=3)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -396,6 +397,8 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
         if name is not None and name not in names:
             alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
             meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
+            if alike is None and shown and plainly_named(shown):
+                meant = "".join(f"Did you mean {close!r}? " for close in get_close_matches(name, shown, n=1))
             raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
     text = options.text_fields or [name for name in TEXT_NAMES if name in names][:1]
     for name in options.group_fields:

@@ -16,6 +16,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -187,7 +188,8 @@ def _refuse(path: Path, name: str | None, head: sheet_process.NoHead) -> NoRetur
     if head["error"] == sheet_process.SEVERAL_SHEETS:
         raise InputError(f"{path} has {len(head['sheets'])} sheets. Name one with --sheet (sheet). {listed}")
     if head["error"] == sheet_process.NO_SUCH_SHEET:
-        raise InputError(f"{path} has no sheet {name!r}. {listed}")
+        meant = "".join(f"Did you mean {close!r}? " for close in get_close_matches(str(name), head["sheets"], n=1))
+        raise InputError(f"{path} has no sheet {name!r}. {meant}{listed}")
     if head["error"] == sheet_process.TOO_LARGE:
         raise InputError(
             f"{path} has a sheet of more than {sheet_process.MAX_ROWS:,} rows or {sheet_process.MAX_COLUMNS:,} "

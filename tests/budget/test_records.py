@@ -99,10 +99,11 @@ def test_the_stated_number_of_further_runs_is_what_the_filter_admits(ledger, eve
     spend(ledger, events=events)
     promised = ledger.dataset("reviews").more_runs
     assert f"about {promised} more runs like the last" in ledger.dataset("reviews").in_short
+    assert ("limited by delta" in ledger.dataset("reviews").in_short) == (events[0].delta > 0)
     for left in reversed(range(promised)):
         spend(ledger, events=events)
         assert ledger.dataset("reviews").more_runs == left
-    assert ledger.dataset("reviews").in_short.endswith("no room for another run like the last")
+    assert "no room for another run like the last" in ledger.dataset("reviews").in_short
     with pytest.raises(BudgetRefused):
         spend(ledger, events=events)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -69,6 +70,19 @@ def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, 
         assert "the grant now in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
     assert "to a level not listed before the first" in " ".join(dplda("budget", "history", "reviews").out.split())
     assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == DEFAULT_GRANT[0]
+
+
+def test_a_run_that_ends_the_guarantee_says_so_before_it_is_charged(dplda, home) -> None:
+    (home / "t.jsonl").write_text("".join(json.dumps({"text": f"heating pipe cold {i}"}) + "\n" for i in range(300)))
+    assert dplda("budget", "grant", "t", "--epsilon", 1, "--delta", "1e-5").status == 0
+    (home / "c.yaml").write_text("heat: [heating]\n")
+    count = ("count", "t.jsonl", "--categories", "c.yaml", "--quiet", "--epsilon")
+    first = dplda(*count, 0.5)
+    assert first.status == 0, first.err
+    assert "fixed before" not in first.err
+    assert dplda("budget", "grant", "t", "--epsilon", 5, "--delta", "1e-5").status == 0
+    told = dplda(*count, 2).err
+    assert "more is spent than epsilon 1 at delta 1e-05, the total that was fixed before its first output" in told
 
 
 def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:

@@ -243,6 +243,9 @@ def test_what_seems_wrong_with_columns_is_noted(dplda, home: Path) -> None:
     )
     twice = [*rows, *rows[:60]]
     assert "60 of the first 560 records repeat the text of an earlier one." in notes(twice)
+    empty = notes([*rows, *({"id": 500 + i, "kind": "k0", "text": "-- 1"} for i in range(60))])
+    assert "60 of the first 560 records hold no word" in empty
+    assert "repeat the text" not in empty
     assert "60 of the first 560 records have an id ('id') that an earlier one has. Each still counts" in notes(twice)
     assert "Records with the same id count as one document." in notes(twice, "--id-field", "id")
     told = notes([row | {"day": f"{i % 28 + 1}.5.2024"} for i, row in enumerate(rows)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -48,11 +49,17 @@ def test_names_of_a_person_stay_and_every_version_can_be_returned_to(dplda, mode
     assert replaced[1] != "Heating"
     assert dplda("label", "./m", "--replace", "--undo").status == 2
 
-    seen = []
+    seen, told = [], []
     for _ in range(5):
-        assert dplda("label", "./m", "--undo").status == 0
+        told.append(dplda("label", "./m", "--undo").out.splitlines()[-1])
         seen.append(load(model).topic_names)
     assert seen == [names, names, {1: "Heating"}, {}, replaced]  # back to the beginning, and to the last ones
+    today = f"{date.today().day} {date.today():%B} {date.today().year}"
+    assert told[1:4] == [
+        f"These are the names of {today}: 1 given by a person, 2 made of words or by a server.",
+        f"These are the names of {today}, given by a person.",
+        "These are the topics before they had names.",
+    ]
 
 
 def test_no_earlier_names_and_names_that_were_damaged_are_one_line(dplda, model: Path) -> None:
@@ -83,6 +90,19 @@ def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path, home: Path
     answer = dplda("merge", "./m", "0,1", "--out", "together", "--json")
     assert len(answer.json["topics"]) == len(make_model().topics) - 1
     assert load("together").facts.merged == ((0, 1), (2,))
+
+
+def test_a_merged_topic_has_the_names_that_a_person_gave_or_none(dplda, model: Path, home: Path) -> None:
+    (home / "l.yaml").write_text("0: Heating\n1: Boilers\n")
+    assert dplda("label", "./m", "--labels", "l.yaml").status == 0
+    merged = dplda("merge", "./m", "0,1", "--out", "both")
+    assert load("both").topic_names[0] == "Heating + Boilers"
+    assert "has no name" not in merged.out
+    merged = dplda("merge", "./m", "0,2", "--out", "one")
+    assert load("one").topic_names == {1: "Boilers"}
+    assert "The topic made of 0+2 has no name, as a person did not name each of them." in merged.out
+    assert dplda("merge", "./one", "0,1", "--out", "all").status == 0
+    assert load("all").facts.merged == ((0, 1, 2),), "numbers of the run's topics"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +160,8 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
         facts=replace(other.facts, run="other-run"),
         counts=None,
     )
+    named = tuple(f"{'a long name of a topic ' * 3}{topic}" for topic in range(len(other.topics)))
+    swapped = replace(swapped, facts=replace(swapped.facts, topic_names=named))
     swapped.save(home / "n")
     record = dplda("contrast", "./m", "./n", "--json").json
     n = len(other.topics)
@@ -150,7 +172,11 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
     assert record["only"] == [[], []]
     answer = dplda("contrast", "./m", "./n", "--output", "page.html")
     assert answer.status == 0, answer.err
-    assert "the same in RUN_B" in answer.out
+    assert "the same in other-run" in answer.out
+    assert all(line == line.rstrip() or len(line) <= 120 for line in answer.out.splitlines())
+    correlated = [line for line in answer.out.splitlines() if line.rstrip().endswith("1.00")]
+    assert len(correlated) >= len(listed), "no column is cut off"
+    assert "a long name of a topic" in Path("page.html").read_text().split('id="matched-topics')[-1]
     assert f"Compared over the {len(other.vocabulary)} words that both runs have" in " ".join(answer.out.split())
     for pair in record["same"]:
         assert f"{pair['correlation']:.2f}" in answer.out

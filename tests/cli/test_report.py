@@ -75,6 +75,15 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
     assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
 
 
+def test_a_page_of_two_collections_has_the_guarantee_that_the_ledger_knows(dplda, saved: str, home: Path) -> None:
+    for folder, run in (("m", saved), ("n", second_run())):
+        with_facts(make_model(), run=run, dataset="reviews").save(home / folder)
+    assert dplda("contrast", "./m", "./n", "--output", "page.html").status == 0
+    page = text_of(home / "page.html")
+    assert "No ledger knew" not in page
+    assert "This holds for the 2 runs recorded under the name <bdi>reviews</bdi> together" in page
+
+
 @pytest.mark.filterwarnings("error::dplda.base.errors.SharedDocumentsWarning")  # it must not end a run
 def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, home: Path) -> None:
     """Which names share documents is not for the page; that other names may, and who can see it, is."""

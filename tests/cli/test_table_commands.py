@@ -73,6 +73,14 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     with open("topics.csv") as file:
         written = {int(row["topic"]): float(row["share"]) for row in csv.DictReader(file)}
     assert written == pytest.approx(dict(enumerate(listed))), "one share for a topic"
+    for command in (["label", fitted], ["label", fitted, "--undo"]):
+        labelled = [topic["share"]["value"] for topic in dplda(*command, "--json").json["topics"]]
+        assert labelled == pytest.approx(listed)
+    merged = dplda("merge", fitted, "0,1", "--out", "merged", "--json").json["topics"]
+    assert merged[0]["share"]["value"] == pytest.approx(sum(listed))
+    assert dplda("report", "./merged", "-o", "merged.html").status == 0
+    told = dplda("export", fitted, "--to", "csv", "--out", "exported")
+    assert "Shares in it are those of the model" in told.out
 
 
 def test_two_groups_are_compared_shown_written_and_drawn(dplda, tickets, fitted, home):
@@ -176,6 +184,9 @@ def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted,
     record = dplda(*wanted, "--dry-run", "--json").json
     assert (record["local"], record["problems"], record["command"]) == (True, [], None)
     (share,) = map(float, re.findall(r"take ([\d.]+)%", record["price"]))
+    less = dplda(*wanted[:-1], "0.1", "--dry-run", "--json").json["price"]
+    assert "limited by delta" in less
+    assert "a smaller epsilon costs the same" in less
     assert charged(dplda) == 1
     assert not (home / "shares.csv").exists()
     before = Ledger().dataset("tickets")

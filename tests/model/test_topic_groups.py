@@ -81,10 +81,10 @@ def test_merged_topics_keep_the_words_of_the_whole_and_add_their_shares():
     assert words_of_group(MODEL, (0, 2), 2) == ["w0", "w1"]
 
 
-def test_names_and_verdicts_follow_the_first_of_the_merged_topics():
+def test_names_are_joined_and_verdicts_follow_the_first_of_the_merged_topics():
     named = model_of(PAIRS, [0.25] * 4, verdicts=["clear", "weak", "noise", "weak"], topic_names=["a", "b", "c", "d"])
     together = merge_topics(named, [[3, 1]])
-    assert (together.verdicts, list(together.topic_names.values())) == (("clear", "weak", "noise"), ["a", "b", "c"])
+    assert (together.verdicts, list(together.topic_names.values())) == (("clear", "weak", "noise"), ["a", "b + d", "c"])
 
 
 @pytest.mark.parametrize("groups", [[[1]], [[0, 4]], [[0, 1], [1, 2]], [[-1, 2]], [[0, 0]]])

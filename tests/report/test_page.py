@@ -117,7 +117,7 @@ def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdict
     [
         (["clear"] * 3, 49, "Use with care: 3 of 3 topics are clear: an ordinary fit"),
         (["clear"] * 3, 49, "But the text is seen through 49 words only."),
-        (["clear", *["weak"] * 3], 50, "Use with care: only 1 of 4 topics are clear"),
+        (["clear", *["weak"] * 3], 50, "Use with care: only 1 of 4 topics is clear"),
     ],
 )
 def test_few_clear_topics_or_words_are_to_be_used_with_care(verdicts: list[str], words: int, told: str) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from full_helpers import full_after
+from handmade import make_model, with_facts
 from scipy.stats import binom
 
 from dplda.base.errors import InputError
+from dplda.model.topic_groups import merge_topics
 from dplda.private.statistics.expected_counts import COUNT_SHARE
-from dplda.runs.released_table import ReleasedTable
+from dplda.runs.released_table import Change, ReleasedTable, Tables, least_noisy_shares
 
 RNG = np.random.default_rng(3)
 
@@ -138,6 +140,25 @@ def test_all_intervals_of_two_groups_hold_together_significant_or_not():
         true = shares[pair[1]] - shares[pair[0]]
         failed += not ((found.low[0] <= true) & (true <= found.high[0])).all()
     assert failed <= binom.ppf(1 - 1e-4, repeats, 0.05)
+
+
+def test_a_change_never_begins_at_zero_points():
+    told = [Change(0, ("b",), ("a",), 0.03, low, 0.072).describe("0") for low in (0.0003, 0.0)]
+    assert [text.rpartition(" by ")[2] for text in told] == ["0.03 to 7.20 points", "less than 7.2 points"]
+
+
+def test_a_merged_topic_has_the_sum_of_the_shares_of_its_topics():
+    model = with_facts(make_model(), run="r")
+    table, _ = noisy(np.array([[100.0, 200, 700], [300, 300, 400]]), 0.1)
+    tables = [Tables("t", "r", (table,), model.privacy)]
+    model = replace(model, facts=replace(model.facts, dataset=None))
+    apart = least_noisy_shares(tables, model)
+    merged = least_noisy_shares(tables, merge_topics(model, [[0, 2]]))
+    for end in ("value", "low", "high"):
+        alone = getattr(apart, end)
+        assert getattr(merged, end) == pytest.approx([min(alone[0] + alone[2], 1.0), alone[1]])
+    again = merge_topics(merge_topics(model, [[0, 2]]), [[0, 1]])
+    assert least_noisy_shares(tables, again).value == pytest.approx([1.0])
 
 
 def test_the_second_of_two_groups_is_compared_with_the_first_and_with_nothing_else():

@@ -176,7 +176,7 @@ def test_the_only_sheet_that_is_not_hidden_is_read_unless_another_is_named(tmp_p
     path.write_bytes(KINDS[kind]({"Lists": [["text"], ["l"]], "Data": [["text"], ["d"]]}, hidden=["Lists"]))
     assert texts(path) == ["d"]
     assert texts(path, sheet="Lists") == ["l"]
-    assert "has no sheet 'data'. Its sheets: Lists, Data." in refusal(path, sheet="data")
+    assert "has no sheet 'data'. Did you mean 'Data'? Its sheets: Lists, Data." in refusal(path, sheet="data")
 
 
 @kinds

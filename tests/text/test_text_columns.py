@@ -120,7 +120,7 @@ def test_no_phrase_crosses_the_border_of_two_columns() -> None:
 def test_every_column_must_exist_and_hold_text(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet")
     for wrong, message in [
-        (["subject", "boddy"], "text_field 'boddy' is not a column of"),
+        (["subject", "boddy"], "Did you mean 'body'?"),
         (["subject", "Body"], "Did you mean 'body'"),
         (["subject", "no"], "Column 'no' of .* holds int64, not text"),
         (["subject", "subject"], "text_field names column 'subject' twice"),
