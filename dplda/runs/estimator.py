@@ -29,6 +29,10 @@ except ImportError:
 _OPTIONS = [name for name in OPTIONS if name != "n_topics"]
 
 
+class _NoScore(InputError, AttributeError):
+    """Why there is no score; `hasattr`, by which scikit-learn finds out what it can show or call, is False."""
+
+
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private latent Dirichlet allocation on a document-term matrix, a `Corpus` or texts.
 
@@ -52,8 +56,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     learned; its columns are those of the matrix or, after texts, `model_.vocabulary`. `prevalence_` (n_components,)
     holds the share of each topic, `privacy_` the `PrivacyStatement`, and `model_` the `TopicModel`.
 
-    There is no `score`, because the score of documents would be exact and could be spent without end: `score` raises
-    `InputError` before a search fits anything.
+    There is no `score`, because the score of documents would be exact, and each fit of a search would be charged.
+    `score` raises `InputError`, and a search without `scoring` raises scikit-learn's `TypeError` before it fits
+    anything.
     """
 
     def __init__(
@@ -145,8 +150,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @property
     def score(self) -> NoReturn:
-        """Refused: reading it raises `InputError`, so that a search that needs it ends before it fits anything."""
-        raise InputError(
+        """Refused with `InputError`. A search looks for it, finds that it is missing, and ends before it fits."""
+        raise _NoScore(
             "PrivateLDA has no score: that of private documents would be exact, NOT PRIVATE, and each fit of a search "
             "would be charged. Measure a fitted model with dplda.evaluate(model_, corpus, epsilon=...), which is "
             "private and charged, or search on public text with a scoring= of your own, ledger=False and simulate_seed."
