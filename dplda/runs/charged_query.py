@@ -15,7 +15,7 @@ from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
 from dplda.private.statistics import Statistic
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.run import Answer, OpenRun, Run
 from dplda.runs.series import UNNAMED
 
@@ -64,6 +64,7 @@ def plan_query(
     released the topics) and ``privacy`` (the statement). Raises `InputError` for a model that is not private, unless
     its topics are public or noise is simulated.
     """
+    check_corpus(corpus)
     privacy = PrivacySettings(
         epsilon=epsilon,
         delta=delta,

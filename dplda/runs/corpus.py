@@ -317,6 +317,15 @@ class Corpus:
         return lines
 
 
+def check_corpus(corpus: object) -> None:
+    """Raise `InputError` for what is no `Corpus`."""
+    if not isinstance(corpus, Corpus):
+        raise InputError(
+            f"corpus must be a Corpus, got {type(corpus).__name__}. Make one: read_corpus(path), "
+            "Corpus.from_texts(texts), Corpus.from_table(table) or Corpus.from_counts(counts, words)."
+        )
+
+
 def read_corpus(
     path: Named | Any, *, name: str | None = None, cache: str | Path | None = None, **reading: Unpack[Reading]
 ) -> Corpus:

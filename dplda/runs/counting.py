@@ -15,7 +15,7 @@ from dplda.private import QueryGate
 from dplda.private.attributes import TableRows
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, answer_indicators, answer_weights
 from dplda.runs.charged_query import QueryOptions, ask
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.indicator_tables import Counts, CountTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
@@ -71,6 +71,7 @@ def _asked(
     classify: Callable[[str], Any] | None,
 ) -> Corpus:
     """Return `corpus` with the answers of each document to `categories`."""
+    check_corpus(corpus)
     if isinstance(categories, Mapping) and classify is None:
         language = str(corpus.reading.get("language", "en"))
         return corpus.asking(listed_categories(categories, language=language))

@@ -101,6 +101,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         for name in OF_TEXTS:
             if getattr(self, name) != OPTIONS[name].default:
                 raise InputError(f"{name} chooses words of texts, and X is a matrix: its columns are the words.")
+        _refuse_columns_of_text(X)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
         charged = self.ledger is not False
@@ -140,6 +141,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         if _is_text(X) or not hasattr(self, "n_features_in_"):  # without it, topics were learned from texts
             return np.asarray(self.model_.transform(X))
+        _refuse_columns_of_text(X)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
         # As in fit, a row with an entry that is not a count contributes nothing: it gets the prior mean.
         rows = sparse.csr_matrix(X, dtype=np.float64)
@@ -176,3 +178,13 @@ def _is_text(X: Any) -> bool:
     if getattr(X, "ndim", 1) == 1 and hasattr(X, "dtype"):  # an array or a column
         return X.dtype.kind not in "biufc" and any(isinstance(item, str) for item in X)
     return isinstance(X, list | tuple) and any(isinstance(item, str | Mapping) for item in X)
+
+
+def _refuse_columns_of_text(X: Any) -> None:
+    """Raise `InputError` for a table with a column of text: NumPy's error would quote one of the texts."""
+    kinds = [str(kind).lower() for kind in getattr(X, "dtypes", ())]
+    if any(kind.startswith(("str", "object", "utf8", "large_string", "category")) for kind in kinds):
+        raise InputError(
+            "X is a table with a column of text, and not of counts. Give the texts alone, such as table['text'], or "
+            "Corpus.from_table(table, text_field='text')."
+        )

@@ -32,7 +32,7 @@ from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettin
 from dplda.learning.verdicts import NOISE
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import Place, find_place, renumber_topics
@@ -46,11 +46,7 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     with one exception: an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
     numbers cannot support the request.
     """
-    if not isinstance(corpus, Corpus):
-        raise InputError(
-            f"corpus must be a Corpus, got {type(corpus).__name__}. Make one: read_corpus(path), "
-            "Corpus.from_texts(texts), Corpus.from_table(table) or Corpus.from_counts(counts, words)."
-        )
+    check_corpus(corpus)
     ledger = Ledger() if options.ledger is None else options.ledger
     run = plan_fit(corpus, ledger, options)
     models = options.models

@@ -29,7 +29,7 @@ from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, OTHER, PERIODS,
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.runs.charged_query import QueryOptions, ask, plan_query
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.indicator_tables import CountTable
 from dplda.runs.plan_parts import with_parts
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
@@ -156,6 +156,7 @@ def prepare_tables(
     Their rows have `width` numbers. Raises `InputError` for columns that `corpus` was read without, and for tables that
     are too large.
     """
+    check_corpus(corpus)
     for column in stored_columns(tables):
         if column not in corpus.group_columns:
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import sys
+import traceback
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -225,6 +227,13 @@ def test_a_score_is_refused_with_the_reason_and_a_search_ends_before_it_spends_a
         with pytest.raises(TypeError, match="score"):
             search()
     assert list(ledger.runs()) == []
+
+
+def test_a_table_with_a_column_of_text_is_refused_without_quoting_it():
+    table = pd.DataFrame({"text": ["a secret sentence", "another"], "n": [1, 2]})
+    with pytest.raises(InputError, match="column of text") as refused:
+        PrivateLDA(n_components=2, simulate_seed=0, ledger=False).fit(table)
+    assert "secret" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_notebooks_show_a_fitted_estimator_and_a_pipeline_of_it(planted):
