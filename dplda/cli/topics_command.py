@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dplda.base.software import describe
 from dplda.cli.console import print_json, say, table, write_file
@@ -77,6 +78,9 @@ def topics(
         _show_series(series, history(open_ledger(ledger_path), series), top, csv_file, noise=noise, as_json=as_json)
         return
     assert run is not None
+    given = click.get_current_context().get_parameter_source("relevance")
+    if (as_json or csv_file is not None) and given is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--relevance orders what is printed; --json and --csv list words by probability.")
     model = open_model(run, ledger_path)
     shares = table_shares(model, ledger_path)
     if csv_file is not None:

@@ -51,8 +51,9 @@ def pictures(
             summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
             of_all = size[1] if (tables.dataset, tables.privacy.unit) == (size[0], size[2]) else ""
+            elsewhere = f" in {shown(tables.dataset)}" if size[0] and tables.dataset != size[0] else ""
             drawn += [
-                _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides)
+                _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides, elsewhere)
                 for number, part in enumerate(parts)
             ]
     return drawn
@@ -90,7 +91,9 @@ def _picture(
     name: str,
     of_all: str,
     besides: str,
+    elsewhere: str,
 ) -> Picture:
+    """Draw one table; `elsewhere` names the dataset if it is not that of the topics."""
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time, by = _has_periods(table), in_words(table, tables)
     unit = tables.privacy.unit
@@ -107,7 +110,7 @@ def _picture(
     )
     return Picture(
         name=name,
-        title=heading(table, by),
+        title=heading(table, by) + elsewhere,
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {certain_differences(table, names)}",
         drawing=drawing(table, names),

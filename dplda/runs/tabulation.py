@@ -478,14 +478,14 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
     """Return the tables of the topics of the run `of`; only the latest of several tables by the same attributes.
 
-    Tables that compare other groups are other tables.
+    Tables that compare other groups, or are of another dataset, are other tables.
     """
     found: list[Tables] = []
     seen = set[tuple[object, ...]]()
     for run in reversed(tables_of(ledger, of)):
         loaded = load_tables(run)
-        new = tuple(one for one in loaded if subject(one) not in seen)
-        seen |= set(map(subject, loaded))
+        new = tuple(one for one in loaded if (loaded.dataset, *subject(one)) not in seen)
+        seen |= {(loaded.dataset, *subject(one)) for one in loaded}
         if new:
             found.append(replace(loaded, tables=new))
     return found[::-1]

@@ -39,7 +39,7 @@ QUESTIONS = [TOPICS, *ABOUT]
 def corpus(seed: int = 0, n: int = 1500) -> dplda.Corpus:
     records = [
         {
-            "text": " ".join(random.Random(f"{seed} {i}").choices(THEMES[i % 2].split(), k=12)),
+            "text": " ".join([*random.Random(f"{seed} {i}").choices(THEMES[i % 2].split(), k=12), f"own{seed}x{i}"]),
             "team": ("heat", "cash")[i % 2],
             "kind": "mail" if i % 3 else "call",
         }
