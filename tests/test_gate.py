@@ -72,7 +72,8 @@ EXACT_SUMS = {
     "raw_texts": {"dplda.runs.examples"},  # public, or on the screen of their holder
     "read_sample": {"dplda.cli.options"},
     "first_records": {"dplda.cli.check_command", "dplda.cli.table_commands"},
-    "first_groups": {"dplda.cli.table_commands"},  # on the screen: how many of the first documents are in no group
+    # on the screen, and in refusals before a charge: how many of the first documents are in no group
+    "first_groups": {"dplda.cli.table_commands", "dplda.runs.group_check"},
 }
 DEFINED_IN = {
     "count_votes": "dplda.private.statistics.word_votes",

@@ -207,18 +207,13 @@ def ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
-    from dplda.runs.tabulation import misfits, stored_columns
+    from dplda.runs.tabulation import misfits_of
     from dplda.text.records import group_value
 
-    values: list[dict[str, str | None]] = source.first_groups()
-    if sample is not None:
-        columns = source.group_columns
-        values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
-    in_columns = stored_columns(wanted)
-    groupings = dict.fromkeys(each for table in wanted for each in table if each.attribute.column in in_columns)
-    attributes = groupings if values else ()
-    found = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
-    return [each for each in found if each.shares or each.absent]
+    if sample is None:
+        return misfits_of(wanted, source.first_groups())
+    columns = source.group_columns
+    return misfits_of(wanted, [{column: group_value(row.get(column)) for column in columns} for row in sample.rows])
 
 
 @click.command()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -43,6 +44,7 @@ from dplda.text.wordlists import names
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
+_FIRST = 1000  # documents that are looked at before a table is charged
 _NAME_LIST = re.compile(r"names(?::([a-z]+))?")
 _TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
@@ -269,10 +271,16 @@ class Corpus:
         return self._preparation.group_columns
 
     def first_groups(self) -> list[dict[str, str | None]]:
-        """Return the values in the group columns of the first documents of a store. Exact and private: for their owner.
+        """Return the values in the group columns of the first documents. Exact and private: for their owner.
 
-        Empty for a corpus that is no store.
+        Empty for documents that can be read only once, or slowly.
         """
+        source = getattr(self._preparation, "source", None)
+        if isinstance(source, TextSource):
+            again = bool(source.files) or source.total is not None
+            first = islice(source.records() if again and self.group_columns and not source.slow else (), _FIRST)
+            rows = (record.groups for record in first if isinstance(record, TextRecord))
+            return [dict(zip(self.group_columns, values, strict=False)) for values in rows]
         store = self._preparation.store if isinstance(self._preparation, Prepared) else None
         if store is None or not store.group_columns or not store.n_blocks:
             return []

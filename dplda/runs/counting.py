@@ -16,6 +16,7 @@ from dplda.private.attributes import TableRows
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, answer_indicators, answer_weights
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus, check_corpus
+from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Counts, CountTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
@@ -41,6 +42,7 @@ def count(
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
+    check_groups: bool = True,
     **options: Unpack[QueryOptions],
 ) -> Counts:
     """Release how many documents of `corpus` match each of `categories` under (epsilon, delta) differential privacy.
@@ -51,12 +53,14 @@ def count(
 
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
     many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
-    `between`, `zone`, `date_format`, `sampling` and `options` are as in `dplda.tabulate`.
+    `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     asked = _asked(corpus, categories, classify)
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
+    if check_groups:
+        refuse_misfits(tables, corpus)
     if classify is not None and at_most is None:
         at_most = 1
     run = plan_counts(

@@ -18,6 +18,7 @@ from dplda.private.attributes import TableRows
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus
+from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Words, WordTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
@@ -38,6 +39,7 @@ def distinctive_words(
     between: tuple[str, str] | None = None,
     zone: str = "UTC",
     date_format: str = "",
+    check_groups: bool = True,
     **options: Unpack[QueryOptions],
 ) -> Words:
     """Release which words tell the groups of `corpus` apart under (epsilon, delta) differential privacy.
@@ -48,6 +50,8 @@ def distinctive_words(
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
+    if check_groups:
+        refuse_misfits(tables, corpus)
     run = plan_words(words, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, **options)
     return ask(run, options)
 

@@ -64,6 +64,7 @@ def tabulate(
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
+    check_groups: bool = True,
     **options: Unpack[QueryOptions],
 ) -> Tables:
     """Release noisy tables of topics by group under (epsilon, delta) differential privacy.
@@ -76,6 +77,9 @@ def tabulate(
     last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
     converted to `zone`. Dates are in ISO 8601 or in `date_format`, such as ``"%d.%m.%Y"`` (`datetime.strptime`).
 
+    Before anything is charged, the first 1,000 documents are inspected, where they can be read again: with
+    `check_groups`, a table into whose groups they hardly fit is refused.
+
     `between` adds a table of two groups, and compares the second with the first: ``("product=a", "product=b")`` or
     ``("date=2024-01..2024-03", "date=2024-07..2024-09")``.
 
@@ -86,6 +90,10 @@ def tabulate(
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
+    if check_groups:
+        from dplda.runs.group_check import refuse_misfits  # it judges by the functions of this module
+
+        refuse_misfits(tables, corpus)
     run = plan_tables(
         model, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, sampling=sampling, **options
     )
@@ -459,6 +467,14 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
     return Misfits(attribute.name, len(values), shares, others, absent, little or wrong)
+
+
+def misfits_of(tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[str, str | None]]) -> list[Misfits]:
+    """Return the misfits of each attribute of `tables` among documents with these `values` in their columns."""
+    columns = stored_columns(tables)
+    attributes = dict.fromkeys(each for table in tables for each in table if each.attribute.column in columns)
+    found = (misfits(each, [row.get(each.attribute.column) for row in values]) for each in attributes if values)
+    return [each for each in found if each.shares or each.absent]
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

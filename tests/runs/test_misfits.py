@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from handmade import make_model, with_facts
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dplda
+from dplda import Corpus, Ledger
+from dplda.base.errors import InputError
 from dplda.runs.tabulation import Grouping, groupings, misfits
 
 
@@ -70,3 +74,20 @@ def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:
 def test_no_value_is_told(values: list[str | None]) -> None:
     for grouping in (by("month(day)"), by("day", {"day": ["abc"]}), by("bool(day)")):
         assert not re.search("[QXZ]{4}", str(misfits(grouping, values)))
+
+
+def test_a_table_into_whose_groups_documents_hardly_fit_is_refused_before_it_is_charged(tmp_path):
+    records = [{"text": f"heating boiler radiator w{i}", "platform": "app"} for i in range(50)]
+    corpus = Corpus.from_texts(records, text_field="text", group_fields=["platform"], name="c")
+    model = with_facts(make_model(), language="en", lemmas=False, tokenizer="fast")
+    ledger = Ledger(tmp_path / "l.db")
+    for by, groups in (("month(platform)", None), ("platform", {"platform": ["APP"]})):
+        with pytest.raises(InputError, match=r"app|platform.*nothing was charged.*check_groups=False"):
+            dplda.tabulate(model, corpus, by=by, groups=groups, ledger=ledger)
+    with pytest.raises(InputError, match="nothing was charged"):
+        dplda.count(corpus, {"x": ["heating"]}, by="month(platform)", ledger=ledger)
+    assert ledger.runs() == []
+    once = Corpus.from_texts(iter(records), text_field="text", group_fields=["platform"], name="c")
+    assert once.first_groups() == [], "it can be read only once"
+    dplda.count(corpus, {"x": ["heating"]}, by="month(platform)", ledger=ledger, check_groups=False)
+    assert len(ledger.runs()) == 1

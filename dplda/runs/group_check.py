@@ -1,0 +1,21 @@
+"""The look at the first documents before a table is charged, for their owner: exact and not private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dplda.base.errors import InputError
+from dplda.runs.corpus import Corpus, check_corpus
+from dplda.runs.tabulation import Grouping, misfits_of, stored_columns
+
+
+def refuse_misfits(tables: Sequence[Sequence[Grouping]], corpus: Corpus) -> None:
+    """Raise `InputError` if the first documents of `corpus`, where they can be read again, hardly fit `tables`."""
+    check_corpus(corpus)
+    if set(stored_columns(tables)) <= set(corpus.group_columns):
+        for each in misfits_of(tables, corpus.first_groups()):
+            if each.doubtful:
+                raise InputError(
+                    f"{each} (Exact, not for publication.) A table would say little, and nothing was charged. Name "
+                    "another column or list, or pass check_groups=False."
+                )
