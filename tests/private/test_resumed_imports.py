@@ -178,10 +178,10 @@ def stopped(take: Take, store: Path, chunks: int, by: BaseException | None = Non
 
 
 def content(store: Path) -> dict[str, object]:
-    """The content of a store, without its random id and what is signed with it."""
+    """The content of a store, without its random id, what is signed with it, and where it was read from."""
     files: dict[str, object] = {path.name: path.read_bytes() for path in store.iterdir()}
-    for name, once in (("meta.json", "id"), ("fingerprint.json", "seal")):
-        files[name] = {**json.loads((store / name).read_text()), once: None}
+    for name, once in (("meta.json", {"id": None, "places": None}), ("fingerprint.json", {"seal": None})):
+        files[name] = {**json.loads((store / name).read_text()), **once}
     return files
 
 
