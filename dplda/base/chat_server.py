@@ -61,7 +61,10 @@ class ChatServer:
                 answer = response.read(_LARGEST_ANSWER)
         except (OSError, ValueError, HTTPException) as error:
             # The server's own words may repeat what it was asked, which may be a private text.
-            reason = f"status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
+            reason = type(error).__name__
+            if isinstance(error, HTTPError):
+                reason = f"status {error.code}"
+                error.close()
             raise InputError(
                 f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is "
                 "--timeout long enough?"

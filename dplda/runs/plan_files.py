@@ -1,4 +1,4 @@
-"""Plan files of `dplda ask`: which documents are read, what all answers may cost, and the questions.
+"""Plan files of `dplda ask`: which documents are read, what all answers may cost, and the questions, such as::
 
 corpus: tickets.csv
 text_field: body

@@ -31,7 +31,7 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     private, public = texts
     refused = dplda("fit", private, *FIT, "--words", "private")
     assert refused.status == 4
-    assert "public text about the same things (--prior)" in refused.err
+    assert "the corpus has about" in refused.err, "what would help depends on the noise of its size"
     given = ("--prior", public, "--public-prior")
     answer = dplda("fit", private, *FIT, *given)
     assert answer.status == 0, answer.err

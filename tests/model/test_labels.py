@@ -49,7 +49,7 @@ def test_a_hostile_name_is_one_short_line_of_plain_text(server):
 
 def test_a_server_that_does_not_answer_is_one_clear_line(server):
     server.status = 500
-    with pytest.raises(InputError, match=r"did not answer \(HTTPError.*--labels FILE"):
+    with pytest.raises(InputError, match=r"did not answer \(status 500.*--labels FILE"):
         from_server(ChatServer(server.address, "small"), WORDS)
 
 
