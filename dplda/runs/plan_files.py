@@ -13,6 +13,8 @@ questions:
     count: {by: [product, month(created)]}
   - ask: Which words mark those who ask for a refund?
     words: {by: category(refund)}
+
+Paths in it are relative to its folder.
 """
 
 from __future__ import annotations
