@@ -1,18 +1,18 @@
 """Plan files of `dplda ask`: which documents are read, what all answers may cost, and the questions, such as::
 
-corpus: tickets.csv
-text_field: body
-unit_field: customer
-epsilon: 4
-categories:
-  refund: [refund, money back]
-questions:
-  - ask: What do customers write about?
-    fit: {topics: 8}
-  - ask: How many ask for a refund, in which product, and since when?
-    count: {by: [product, month(created)]}
-  - ask: Which words mark those who ask for a refund?
-    words: {by: category(refund)}
+    corpus: tickets.csv
+    text_field: body
+    unit_field: customer
+    epsilon: 4
+    categories:
+      refund: [refund, money back]
+    questions:
+      - ask: What do customers write about?
+        fit: {topics: 8}
+      - ask: How many ask for a refund, in which product, and since when?
+        count: {by: [product, month(created)]}
+      - ask: Which words mark those who ask for a refund?
+        words: {by: category(refund)}
 
 Paths in it are relative to its folder.
 """
