@@ -181,8 +181,12 @@ def _is_text(X: Any) -> bool:
 
 
 def _refuse_columns_of_text(X: Any) -> None:
-    """Raise `InputError` for a table with a column of text: NumPy's error would quote one of the texts."""
+    """Raise `InputError` for a table or an array with text: NumPy's error would quote one of the texts."""
     kinds = [str(kind).lower() for kind in getattr(X, "dtypes", ())]
+    if isinstance(X, np.ndarray) and (
+        X.dtype.kind in "US" or (X.dtype == object and any(isinstance(each, str) for each in X.flat))
+    ):
+        kinds = ["str"]
     if any(kind.startswith(("str", "object", "utf8", "large_string", "category")) for kind in kinds):
         raise InputError(
             "X is a table with a column of text, and not of counts. Give the texts alone, such as table['text'], or "

@@ -231,9 +231,10 @@ def test_a_score_is_refused_with_the_reason_and_a_search_ends_before_it_spends_a
 
 def test_a_table_with_a_column_of_text_is_refused_without_quoting_it():
     table = pd.DataFrame({"text": ["a secret sentence", "another"], "n": [1, 2]})
-    with pytest.raises(InputError, match="column of text") as refused:
-        PrivateLDA(n_components=2, simulate_seed=0, ledger=False).fit(table)
-    assert "secret" not in "".join(traceback.format_exception(refused.value))
+    for given in (table, table.to_numpy()):
+        with pytest.raises(InputError, match="column of text") as refused:
+            PrivateLDA(n_components=2, simulate_seed=0, ledger=False).fit(given)
+        assert "secret" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_notebooks_show_a_fitted_estimator_and_a_pipeline_of_it(planted):
