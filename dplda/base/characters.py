@@ -17,6 +17,7 @@ _REPLACE_UNSAFE = dict.fromkeys(_UNSAFE, "\ufffd")
 _REPLACE_CONTROLS = dict.fromkeys(_CONTROLS, "\ufffd")
 _INVISIBLE = ("C", "Z", "M")  # Unicode categories of controls and format characters, separators, and combining marks
 _MAX_NAME = 200
+_MOST_MARKS = 30  # in a row
 _JOINER = "\u034f"  # a mark that is never reordered
 
 
@@ -26,7 +27,9 @@ def composed(text: str) -> str:
     Python sorts a run of marks in time that grows with the square of its length: one text of many marks would hold up
     all others. Breaks are those of the Stream-Safe Text Process of Unicode (UAX 15).
     """
-    return unicodedata.normalize("NFC", _marks().sub(r"\1" + _JOINER, text))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text if len(text) <= _MOST_MARKS else _marks().sub(r"\1" + _JOINER, text))
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +37,7 @@ def _marks() -> re.Pattern[str]:
     """Match 30 marks that another one follows."""
     points = [chr(point) for point in range(sys.maxunicode + 1) if unicodedata.combining(chr(point))]
     marks = f"[{''.join(map(re.escape, points))}]"
-    return re.compile(f"({marks}{{30}})(?={marks})")
+    return re.compile(f"({marks}{{{_MOST_MARKS}}})(?={marks})")
 
 
 def remove_unsafe(text: str) -> str:
