@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run
-from dplda.cli.console import following, print_json, private_notes, say, table
+from dplda.cli.console import say, table
 from dplda.cli.options import (
     GroupedCommand,
     category_options,
     find_categories,
     json_option,
     ledger_option,
-    open_ledger,
     question_settings,
     quiet_option,
-    read_like,
     reading_options,
 )
 from dplda.cli.table_commands import (
-    add_misfits,
-    ask_about_misfits,
+    Asked,
+    carry_out,
     grouping_options,
+    in_percent,
     output,
+    read_asked,
+    show_answer,
     show_changes,
     tell_private_groups,
     wanted_tables,
+    whole_number,
     write_tables,
 )
 
@@ -69,29 +69,14 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     records, for you alone, and asks whether to go on if most of them would be in no group.
     """
     from dplda.runs.counting import plan_counts
-    from dplda.runs.tabulation import stored_columns
 
     out, wanted, categories = output(options), wanted_tables(options), find_categories(options)
     settings = question_settings(options)  # refused before anything is read
-    columns = list(dict.fromkeys([*stored_columns(wanted), *(() if categories is None else categories.columns)]))
-    source = read_like(corpus, {**options, "group_fields": columns}, {})
-    if categories is not None:
-        source = source.asking(categories)
+    source = read_asked(corpus, options, wanted, categories, {})
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_counts(source, wanted, at_most=_at_most(options), **settings)
-    if options["dry_run"]:
-        report = look(corpus, {**options, "language": source.reading.get("language")})
-        add_misfits(report, source, wanted, options)
-        show_dry_run(report, planned, None, ledger_path, as_json=as_json)
-        return
-    ask_about_misfits(corpus, source, wanted, options)
-    ledger = open_ledger(ledger_path)
-    with following(quiet=as_json or quiet) as progress:
-        counts = planned.execute(ledger, progress=progress)
-    private_notes(source.notes)
-    show_counts(counts, out, as_json=as_json)
-    if not as_json:
-        tell_spent(ledger, planned.dataset, counts.privacy)
+    asked = Asked(source, corpus, wanted, options, ledger_path)
+    carry_out(planned, None, asked, partial(show_counts, out=out, as_json=as_json), as_json=as_json, quiet=quiet)
 
 
 def _at_most(options: dict[str, Any]) -> int | None:
@@ -108,21 +93,7 @@ def show_counts(counts: Counts, out: Path | None, *, as_json: bool) -> None:
     """Print `counts` and their guarantee, and write them to `out`."""
     if out is not None:
         write_tables(counts, out)
-    if as_json:
-        print_json(counts.to_json())
-        return
-    statement = counts.privacy
-    if statement.sound:
-        say(f"These counts are {statement.in_words}.", style="green")
-        tell_weakness(statement)
-    else:
-        say(statement.reason, style="bold red")
-    show_count_tables(counts)
-    say("")
-    if out is not None:
-        say(f"Wrote {out}.")
-    else:
-        say(f"All numbers with their intervals: dplda tables {shlex.quote(counts.run)} --csv FILE")
+    show_answer(counts, "counts", "", out, lambda: show_count_tables(counts), as_json=as_json)
 
 
 def show_count_tables(counts: Counts) -> None:
@@ -146,13 +117,8 @@ def _show_table(one: CountTable, unit: str) -> None:
             rows.append((*names, "too small to tell", "", ""))
             continue
         for category in order:
-            number = [numbers[index, category] for numbers in (found.value, found.low, found.high)]
-            share = [100 * numbers[index, category] for numbers in (shares.value, shares.low, shares.high)]
-            counted, percent = (
-                "{:,.0f} ({:,.0f} to {:,.0f})".format(*number),
-                "{:.1f} ({:.1f} to {:.1f})".format(*share),
-            )
-            rows.append((*names, one.titles[category], counted, percent))
+            place = index, category
+            rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
             names = ("",) * len(names)
     heads = (*one.by, f"{unit}s") if one.by else ()
     table((*heads, "category", _NUMBER, _SHARE), rows[:_SHOWN_ROWS], wide="category")
@@ -161,7 +127,5 @@ def _show_table(one: CountTable, unit: str) -> None:
     tell_private_groups(one)
     if one.at_most < one.n_topics - 1:
         say(f"A document in more than {one.at_most} categories counts less in each of them (--at-most).")
-    all_units = one.whole().units()
-    size, low, high = (float(numbers[0]) for numbers in (all_units.value, all_units.low, all_units.high))
-    say(f"Counted are {counted_units(unit)}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all.")
+    say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.")
     show_changes(one, list(one.titles), noun="category")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.runs.corpus import Corpus
     from dplda.runs.released_table import ReleasedTable, Tables
+    from dplda.runs.run import Run
     from dplda.runs.tabulation import Grouping, Misfits
+    from dplda.text.categories import Categories
     from dplda.text.sampling import Sample
 
 _LARGEST = 3  # topics that are shown of each group
@@ -139,30 +143,74 @@ def tabulate(
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
     most of them would be in no group, or none in one of two groups.
     """
-    from dplda.runs.tabulation import plan_tables, stored_columns
+    from dplda.runs.tabulation import plan_tables
 
     out = output(options)
     settings = question_settings(options)  # refused before anything is read
     wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    source = read_like(corpus, {**options, "group_fields": stored_columns(wanted)}, model.facts.reading)
+    source = read_asked(corpus, options, wanted, None, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
+    asked = Asked(source, corpus, wanted, options, ledger_path)
+    show = partial(_show, model=model, out=out, as_json=as_json)
+    carry_out(planned, model, asked, show, as_json=as_json, quiet=quiet)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line of a charged question names."""
+
+    source: Corpus
+    corpus: Sequence[str]
+    """The paths of `source`."""
+    wanted: Sequence[Sequence[Grouping]]
+    options: dict[str, Any]
+    ledger_path: Path | None
+
+
+def carry_out(
+    planned: Run[Any],
+    model: TopicModel | None,
+    asked: Asked,
+    show: Callable[[Any], None],
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Charge the `planned` question, which is about a `model` if there is one, and `show` the answer; or dry-run it."""
+    source, corpus, wanted, options = asked.source, asked.corpus, asked.wanted, asked.options
     if options["dry_run"]:
         report = look(corpus, {**options, "language": source.reading.get("language")})
         add_misfits(report, source, wanted, options)
-        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
+        show_dry_run(report, planned, model, asked.ledger_path, as_json=as_json)
         return
     ask_about_misfits(corpus, source, wanted, options)
-    ledger = open_ledger(ledger_path)
-    for line in new_name_of(planned, model, ledger):
+    ledger = open_ledger(asked.ledger_path)
+    for line in () if model is None else new_name_of(planned, model, ledger):
         say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
-        tables = planned.execute(ledger, progress=progress)
+        found = planned.execute(ledger, progress=progress)
     private_notes(source.notes)
-    _show(tables, model, out, as_json=as_json)
+    show(found)
     if not as_json:
-        tell_spent(ledger, planned.dataset, tables.privacy)
+        tell_spent(ledger, planned.dataset, found.privacy)
+
+
+def read_asked(
+    corpus: Sequence[str],
+    options: dict[str, Any],
+    wanted: Sequence[Sequence[Grouping]],
+    categories: Categories | None,
+    known: Mapping[str, Any],
+) -> Corpus:
+    """Open `corpus` with the columns of groups and categories, as text was read for `known`, and ask its documents."""
+    from dplda.runs.tabulation import stored_columns
+
+    if categories is None:
+        return read_like(corpus, {**options, "group_fields": stored_columns(wanted)}, known)
+    columns = list(dict.fromkeys([*stored_columns(wanted), *categories.columns]))
+    return read_like(corpus, {**options, "group_fields": columns}, known).asking(categories)
 
 
 def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
@@ -291,21 +339,30 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
     if out is not None:
         titles = _titles(tables, model)
         write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
+    besides = f", besides what the topics of run {tables.of} cost"
+    show_answer(tables, "tables", besides, out, lambda: show_topic_tables(tables, model), as_json=as_json)
+
+
+def show_answer(
+    found: Tables, what: str, besides: str, out: Path | None, show: Callable[[], None], *, as_json: bool
+) -> None:
+    """Print an answer, `what` it is, its guarantee, of what else this does not hold, and the file that it is in."""
     if as_json:
-        print_json(tables.to_json())
+        print_json(found.to_json())
         return
-    statement = tables.privacy
+    statement = found.privacy
     if statement.sound:
-        say(f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.", style="green")
+        say(f"These {what} are {statement.in_words}{besides}.", style="green")
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    show_topic_tables(tables, model)
+    show()
     say("")
     if out is not None:
         say(f"Wrote {out}.")
     else:
-        say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
+        numbers = "numbers" if what == "counts" else "shares"
+        say(f"All {numbers} with their intervals: dplda tables {shlex.quote(found.run)} --csv FILE")
 
 
 def _titles(tables: Tables, model: TopicModel | None) -> list[str]:
@@ -336,16 +393,16 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
 
     units, shares, tells = one.units(), one.shares(), one.tells
     if not one.by:
-        say(f"{counted(unit).capitalize()}: {_count(units, 0)}, with 95 %{size and f', of {size} in all'}.")
+        say(f"{counted(unit).capitalize()}: {whole_number(units, 0)}, with 95 %{size and f', of {size} in all'}.")
         say("Topics, the largest first:")
         order = sorted(range(one.n_topics), key=lambda topic: -shares.value[0, topic])
-        table(("topic", "share in % (95 %)"), [(names[topic], _percent(shares, (0, topic))) for topic in order])
+        table(("topic", "share in % (95 %)"), [(names[topic], in_percent(shares, (0, topic))) for topic in order])
         return
     rows = []
     for index, row in enumerate(one.rows):
         largest = sorted(range(one.n_topics), key=lambda topic: -shares.low[index, topic])[:_LARGEST]
-        about = [f"{names[topic]} {_percent(shares, (index, topic))}" for topic in largest]
-        count = _count(units, index)
+        about = [f"{names[topic]} {in_percent(shares, (index, topic))}" for topic in largest]
+        count = whole_number(units, index)
         first, *others = about if tells[index] else ["too small to tell"]
         rows += [(*row, count, first), *((*([""] * len(row)), "", each) for each in others)]
     table(
@@ -365,8 +422,8 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
         )
     in_all = f", of {size} in all" if size else ""
     say(
-        f"All groups together have {_count(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those of the "
-        "topics; repeated ones count."
+        f"All groups together have {whole_number(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those "
+        "of the topics; repeated ones count."
     )
     show_changes(one, names)
 
@@ -380,11 +437,13 @@ def tell_private_groups(one: ReleasedTable) -> None:
         say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
 
 
-def _count(units: Estimates[np.ndarray], row: int) -> str:
-    return f"{units.value[row]:,.0f} ({units.low[row]:,.0f} to {units.high[row]:,.0f})"
+def whole_number(found: Estimates[np.ndarray], place: int | tuple[int, int]) -> str:
+    """Write one of the estimates as a whole number, with its interval."""
+    return f"{found.value[place]:,.0f} ({found.low[place]:,.0f} to {found.high[place]:,.0f})"
 
 
-def _percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
+def in_percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
+    """Write one of the shares in percent, with its interval."""
     value, low, high = (100 * numbers[place] for numbers in (shares.value, shares.low, shares.high))
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 

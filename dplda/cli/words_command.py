@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import os
-import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run
-from dplda.cli.console import following, print_json, private_notes, say, table
+from dplda.cli.console import say, table
 from dplda.cli.options import (
     GroupedCommand,
     category_options,
     find_categories,
     json_option,
     ledger_option,
-    open_ledger,
     open_model,
     public_topics_option,
     public_words,
     question_settings,
     quiet_option,
-    read_like,
     reading_options,
 )
 from dplda.cli.table_commands import (
-    add_misfits,
-    ask_about_misfits,
+    Asked,
+    carry_out,
     grouping_options,
     output,
+    read_asked,
+    show_answer,
     tell_private_groups,
     wanted_tables,
     write_tables,
@@ -65,70 +63,36 @@ def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path 
     also be grouped by a category, such as --by "category(angry)". The answer is charged to the budget of CORPUS.
     """
     from dplda.runs.group_words import plan_words
-    from dplda.runs.tabulation import stored_columns
 
     if not options["by"] and options["between"] is None:
         raise click.UsageError("name the groups whose words are compared, such as --by product or --by 'month(date)'.")
     out, wanted, categories = output(options), wanted_tables(options), find_categories(options)
     settings = question_settings(options)  # refused before anything is read
-    columns = list(dict.fromkeys([*stored_columns(wanted), *(() if categories is None else categories.columns)]))
-    reading = {**options, "group_fields": columns}
+    settings |= {name: options[name] for name in ("zone", "date_format")}
+    corpus, model = list(named), None
     if options["vocabulary"] is None:
         run, *corpus = named
         if not corpus:
             raise click.UsageError("give RUN and CORPUS, or CORPUS and --vocabulary.")
         model = open_model(run, ledger_path)
-        source = read_like(corpus, reading, model.facts.reading)
-        source = source if categories is None else source.asking(categories)
-        planned = plan_words(model, source, wanted, **settings, **_calendar(options))
+        source = read_asked(corpus, options, wanted, categories, model.facts.reading)
+        planned = plan_words(model, source, wanted, **settings)
     else:
-        corpus, model = list(named), None
         if len(corpus) > 1 and not os.path.exists(corpus[0]):
             raise InputError(f"there is no file {corpus[0]}. With --vocabulary, give CORPUS alone.")
-        source = read_like(corpus, reading, {})
-        source = source if categories is None else source.asking(categories)
-        listed = public_words(options["vocabulary"], source) or ()
+        source = read_asked(corpus, options, wanted, categories, {})
         del settings["public_topics"]
-        planned = plan_words(listed, source, wanted, **settings, **_calendar(options))
-    if options["dry_run"]:
-        report = look(corpus, {**options, "language": source.reading.get("language")})
-        add_misfits(report, source, wanted, options)
-        show_dry_run(report, planned, model, ledger_path, as_json=as_json)
-        return
-    ask_about_misfits(corpus, source, wanted, options)
-    ledger = open_ledger(ledger_path)
-    with following(quiet=as_json or quiet) as progress:
-        found = planned.execute(ledger, progress=progress)
-    private_notes(source.notes)
-    show_words(found, out, as_json=as_json)
-    if not as_json:
-        tell_spent(ledger, planned.dataset, found.privacy)
-
-
-def _calendar(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("zone", "date_format")}
+        planned = plan_words(public_words(options["vocabulary"], source) or (), source, wanted, **settings)
+    asked = Asked(source, corpus, wanted, options, ledger_path)
+    carry_out(planned, model, asked, partial(show_words, out=out, as_json=as_json), as_json=as_json, quiet=quiet)
 
 
 def show_words(found: Words, out: Path | None, *, as_json: bool) -> None:
     """Print the words of each group and their guarantee, and write them to `out`."""
     if out is not None:
         write_tables(found, out)
-    if as_json:
-        print_json(found.to_json())
-        return
-    statement = found.privacy
-    if statement.sound:
-        besides = f", besides what the words of run {found.of} cost" if found.of else ""
-        say(f"These words are {statement.in_words}{besides}.", style="green")
-        tell_weakness(statement)
-    else:
-        say(statement.reason, style="bold red")
-    show_word_tables(found)
-    say("")
-    if out is not None:
-        say(f"Wrote {out}.")
-    else:
-        say(f"All shares with their intervals: dplda tables {shlex.quote(found.run)} --csv FILE")
+    besides = f", besides what the words of run {found.of} cost" if found.of else ""
+    show_answer(found, "words", besides, out, lambda: show_word_tables(found), as_json=as_json)
 
 
 def show_word_tables(found: Words) -> None:

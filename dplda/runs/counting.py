@@ -120,13 +120,11 @@ def plan_counts(
         raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
     answer_weight, size_weight = answer_weights(at_most)
 
-    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> CountTable:
+    def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
         gate.use_answers(names, rows)
         found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
         return CountTable(
-            by=tuple(axis.attribute.name for axis in rows.axes),
-            groups=tuple(axis.names for axis in rows.axes),
-            private=private,
+            **groups,
             totals=found.total[:, 1:-1] / answer_weight,
             counts=found.total[:, -1] / size_weight,
             std=found.std / answer_weight,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -79,13 +79,11 @@ def plan_words(
     if not all(tables):
         raise InputError("name the groups whose words are compared, such as by product.")
 
-    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> WordTable:
+    def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> WordTable:
         gate.use_words(listed, rows)
         found = gate.release(Stage.TABLE, word_indicators(np.ones(len(listed)), 1.0, len(rows)), INDICATOR_CLIP)
         return WordTable(
-            by=tuple(axis.attribute.name for axis in rows.axes),
-            groups=tuple(axis.names for axis in rows.axes),
-            private=private,
+            **groups,
             totals=found.total[:, :-1],
             counts=found.total[:, -1],
             std=found.std,

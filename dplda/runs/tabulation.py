@@ -118,13 +118,11 @@ def plan_tables(
     """
     alpha, titles = float(np.mean(model.alpha)), tuple(model.titles())
 
-    def release(gate: QueryGate, rows: TableRows, private: tuple[bool, ...]) -> ReleasedTable:
+    def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> ReleasedTable:
         gate.use_words(model.vocabulary, rows)
         found = gate.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
         return ReleasedTable(
-            by=tuple(axis.attribute.name for axis in rows.axes),
-            groups=tuple(axis.names for axis in rows.axes),
-            private=private,
+            **groups,
             totals=found.total[:, :-1],
             counts=found.total[:, -1] / COUNT_SHARE,
             std=found.std,
@@ -194,7 +192,7 @@ def _private(tables: Sequence[Sequence[Grouping]]) -> tuple[Grouping, ...]:
 def plan_by_group(
     kind: str,
     make: Callable[..., _Tables],
-    release: Callable[[QueryGate, TableRows, tuple[bool, ...]], ReleasedTable],
+    release: Callable[[QueryGate, TableRows, dict[str, Any]], ReleasedTable],
     corpus: Corpus,
     tables: Sequence[Sequence[Grouping]],
     epsilon: float,
@@ -208,9 +206,9 @@ def plan_by_group(
 ) -> Run[_Tables]:
     """Plan a query that releases `tables`, whose rows have `width` numbers of a `statistic`; nothing is spent or read.
 
-    ``release(gate, rows, private)`` releases one of them, given which of its attributes have private groups, and
-    ``make(tables=..., dataset=..., **about)`` the result. For other parameters see `plan_query`. Raises `InputError`
-    for columns that `corpus` was read without, and for tables that are too large.
+    ``release(gate, rows, groups)`` releases one of them, whose fields ``by``, ``groups`` and ``private`` are in
+    `groups`, and ``make(tables=..., dataset=..., **about)`` makes the result. For other parameters see `plan_query`.
+    Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
     """
     tables, shares = prepare_tables(corpus, tables, width)
     hidden = _private(tables)
@@ -226,7 +224,15 @@ def plan_by_group(
         for rows in all_rows:
             _check_rows(len(rows), most_rows, UnsupportedByData)
         released = [
-            release(gate, rows, tuple(each.groups is None for each in table))
+            release(
+                gate,
+                rows,
+                {
+                    "by": tuple(axis.attribute.name for axis in rows.axes),
+                    "groups": tuple(axis.names for axis in rows.axes),
+                    "private": tuple(each.groups is None for each in table),
+                },
+            )
             for table, rows in zip(tables, all_rows, strict=True)
         ]
         return make(tables=tuple(released), dataset=options.get("dataset") or corpus.name or UNNAMED, **about)
