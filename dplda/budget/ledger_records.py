@@ -362,6 +362,8 @@ class DatasetRecord:
     """The ids of its runs."""
     unfinished: tuple[str, ...]
     """The ids of charged runs that have not ended."""
+    refused: bool = False
+    """Whether its latest run was refused for what other names say of its documents."""
     batches: tuple[str, ...] = ()
     """The batches of a series."""
     batches_declared: int = 1
@@ -436,6 +438,11 @@ class DatasetRecord:
             return "spending has no limit"
         if self.capacity == NOTHING:
             return "no run is admitted"
+        if self.refused:
+            return (
+                "its latest run was refused when its documents had been read: what these may spend also depends on other "
+                "names that share them (exact, not for publication), not on the grant of this name alone"
+            )
         run = "a run on a new batch" if self.parallel else "one more run"
         mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))
         delta = PrivacySettings.delta  # the default of a run

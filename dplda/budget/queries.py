@@ -113,6 +113,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
+        refused=bool(runs) and runs[-1].status == Status.REFUSED,
         capacity=capacity,
         run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
         batches=tuple(dict.fromkeys(run.batch for run in own if run.batch is not None)),

@@ -362,8 +362,9 @@ def _look_at_dates(report: Report, declared: str) -> None:
     `declared` is empty if there is none.
     """
     for column in report.columns:
-        readable = {"", declared} & set(column.date_formats or ())
-        if column.date_formats and not readable and column.name not in report.text_fields:
+        if column.date_formats is None or column.name in report.text_fields:
+            continue
+        if not {"", declared} & set(column.date_formats):
             report.remarks.append(
                 f"Not all dates in {column.name!r} are in ISO 8601. To tabulate by them, give "
                 f"{say_formats(column.date_formats)}."

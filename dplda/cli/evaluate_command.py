@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
 
 _WORDS = 4  # shown of a topic
-_TOO_WIDE = 0.4  # an interval of coherence that tells nothing
+_TOO_WIDE = 0.4  # an interval of mean coherence that tells nothing
+_RARE = 1.0  # an interval of a topic's coherence that only words in hardly any document have
 
 
 @click.command(cls=GroupedCommand)
@@ -136,8 +137,13 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
     say(f"Topics predict a word {_percent(record['gain'])} better than word frequencies alone.")
     titles = model.titles(_WORDS)
     ranked = sorted(record["topics"], key=lambda each: -each["value"])
-    rows = [(each["topic"], titles[each["topic"]], _with_interval(each)) for each in ranked]
+    rows = [(each["topic"], titles[each["topic"]], _coherence_of(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")
+
+
+def _coherence_of(topic: dict[str, float]) -> str:
+    rare = topic["high"] - topic["low"] > _RARE
+    return f"{_with_interval(topic)}{', words too rare to tell' if rare else ''}"
 
 
 def _with_interval(number: dict[str, float], digits: int = 2) -> str:

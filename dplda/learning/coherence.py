@@ -7,7 +7,8 @@ together: in topic z, the log lift of pair i is normal with mean m_z + b x_i and
 log lift that the released topics predict. The number of all pairs of a topic gives m_z; it is released separately, with
 little noise and little clipping. The slope b and s are fitted to all pairs (empirical Bayes by expectation
 maximisation). Pair counts come from clipped contributions. For each topic, the sum of the pair counts divided by the
-number of all pairs estimates the clip factor.
+number of all pairs estimates the clip factor. A count below 1 is the probability that the pair occurs once: words too
+rare to be expected together usually never are.
 
 `CompletedHalves` measures how well the topics predict half of a document's words from the other half.
 """
@@ -133,7 +134,8 @@ def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCou
 class _Posterior:
     """The posterior of each pair, over index 0 (it never occurs) and the points of its grid.
 
-    Weights, counts and NPMI of these cases are (k, 45, 1 + n_points); `factors` (k,) are the clip factors.
+    Weights, counts and NPMI of these cases are (k, 45, 1 + n_points); `factors` (k,) are the clip factors. A count below
+    1 is the probability of one document, whose NPMI is given; without one NPMI is -1.
     """
 
     weights: np.ndarray
@@ -144,7 +146,7 @@ class _Posterior:
     @property
     def npmi(self) -> np.ndarray:
         """The mean NPMI of each pair, (k, 45)."""
-        return np.asarray((self.weights * self.values).sum(axis=2))
+        return np.asarray((self.weights * (np.minimum(self.counts, 1.0) * (self.values + 1) - 1)).sum(axis=2))
 
 
 class _Problem:
@@ -199,9 +201,8 @@ class _Problem:
             errors = variance + (own - slope * self._x) ** 2
             spread = max(float(np.sqrt(np.average(errors, weights=sometimes))), _LEAST_STD)
 
-        r = np.clip(at / documents, 1e-12, 1 - 1e-9)
+        r = np.clip(np.maximum(at, 1.0) / documents, 1e-12, 1 - 1e-9)
         npmi = np.clip(np.log(r / (p * q)[:, :, None]) / -np.log(r), -1.0, 1.0)
-        npmi[:, :, 0] = -1.0
         npmi[r > 1 - _SURE * counts.words_std / documents] = 0.0  # in all documents, as far as is known
         return _Posterior(weights, at, npmi, factors)
 
@@ -211,7 +212,9 @@ class _Problem:
         """Return counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
         places = (posterior.weights.cumsum(axis=2) < rng.random(posterior.weights.shape[:2])[:, :, None]).sum(axis=2)
         places = np.minimum(places, _POINTS)[:, :, None]
-        drawn, truth = (np.take_along_axis(x, places, axis=2)[:, :, 0] for x in (posterior.counts, posterior.values))
+        drawn, values = (np.take_along_axis(x, places, axis=2)[:, :, 0] for x in (posterior.counts, posterior.values))
+        occurs = rng.random(drawn.shape) < drawn
+        drawn, truth = np.where(occurs, np.maximum(drawn, 1.0), 0.0), np.where(occurs, values, -1.0)
         pairs = drawn * posterior.factors[:, None] + counts.pairs_std * rng.standard_normal(drawn.shape)
         totals = drawn.sum(axis=1) + counts.totals_std * rng.standard_normal(len(drawn))
         words = counts.words + counts.words_std * rng.standard_normal(len(counts.words))

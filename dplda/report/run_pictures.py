@@ -121,10 +121,10 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
         otherwise = " Start and refine were spent jointly on how much of the text each prior topic explains."
     return Picture(
         name=f"{prefix}-budget",
-        title="Where the privacy budget goes",
+        title="How the privacy budget was divided",
         alt=f"Bar chart of {len(stages)} stages. The largest share, {share}, goes to {shown(largest.stage)}.",
-        note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
-        f"was read.{otherwise}",
+        note="Shares of mu squared, the sum in which Gaussian noise adds up, as planned before the first document was "
+        f"read. The ledger is charged for the stages that the run reached.{otherwise}",
         drawing=Bars(bars, ("the stage's releases", "placing its clip") if clips else ()),
         table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
     )

@@ -43,6 +43,7 @@ _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
 _MOST = 0.5  # share of misfits above which a table would say little
+_ENOUGH = 20  # records that show whether values differ from one to the next
 _FEW = 0.1  # share up to which they do not show that the dates have another format
 _ISO = "ISO 8601, such as 2024-03-31"
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
@@ -430,6 +431,8 @@ class Misfits:
     """Those of two groups, which are compared, that none of the documents is in."""
     doubtful: bool = False
     """Whether a table would probably say little, or dates may be read wrongly."""
+    hint: str = ""
+    """What would group the documents better, in words."""
 
     def __str__(self) -> str:
         # Only all are 100 %, and none are 0 %.
@@ -437,13 +440,14 @@ class Misfits:
         listed = [f"{percent} % {reason}" for reason, percent in percents.items()]
         listed += [f"none is in {group}" for group in self.absent]
         readable = f" Their dates can be read with {say_formats(self.formats)}." if self.formats else ""
-        return f"Of the first {self.n:,} records, by {self.name}: {', '.join(listed)}.{readable}"
+        return f"Of the first {self.n:,} records, by {self.name}: {', '.join(listed)}.{readable}{self.hint}"
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     """Return the misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
 
     Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
+    So it would where hardly two documents have the same value, as times have: a period of dates is the hint then.
     For two groups, which may be few of the documents, it would if one has none; for two ranges of dates, if both have
     none, as the first documents may be the oldest ones. Where few dates beside those in ISO 8601 cannot be read, their
     format is told without doubting the table.
@@ -456,6 +460,7 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     elif attribute.period == BOOLEAN:
         missing = "no truth value"
     reasons, found = Counter[str](), set[str]()
+    alone = _alone(values) if groups is None and not attribute.has_dates else set()
     for value in values:
         group = None if value is None else attribute.group(value)
         if value is None:
@@ -464,15 +469,25 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
             reasons[f"hold {missing}"] += 1
         elif groups is not None and group not in groups:
             reasons["are in neither group" if compares else "are in none of the listed groups"] += 1
+        elif value in alone:
+            reasons["have a value of their own"] += 1
         else:
             found.add(group)
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    formats = date_formats([each for each in values if each is not None]) if attribute.has_dates else None
-    others = () if formats is None or {attribute.date_format, ""} & {*formats} else formats  # ISO 8601 is always read
+    formats = date_formats([each for each in values if each is not None])
+    hint = f" They are dates: group by month({attribute.name})." if alone and formats is not None else ""
+    known = not attribute.has_dates or formats is None or {attribute.date_format, ""} & {*formats}
+    others = () if known or formats is None else formats  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares else ()
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
-    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong)
+    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint)
+
+
+def _alone(values: Sequence[str | None]) -> set[str]:
+    """Return the values that only one of the documents has, if most documents have such values; else nothing."""
+    single = {value for value, n in Counter(values).items() if n == 1 and value is not None}
+    return single if len(values) >= _ENOUGH and len(single) > _MOST * len(values) else set()
 
 
 def misfits_of(tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[str, str | None]]) -> list[Misfits]:

@@ -15,7 +15,7 @@ from calendar import monthrange
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import product
 
 from dplda.base.errors import InputError
@@ -25,11 +25,16 @@ _DAYS = (
     *(f"%m{mark}%d{mark}%{year}" for mark, year in product("./-", "Yy")),
     *("%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
-_FORMATS = tuple(day + time for day, time in product(_DAYS, ("", " %H:%M", " %H:%M:%S")))
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_FORMATS = (
+    *(day + time for day, time in product(_DAYS, _TIMES)),
+    *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y"),  # as mail and news feeds write dates
+)
 _LONGEST = 40  # characters of a date
 _SHARE = 0.9  # of the values that a format reads, for it to be one of the column
 _FIRST = 20  # values that rule out most formats
-_PROBES = (date(2024, 12, 31), date(1999, 1, 2))
+_PROBES = tuple(datetime(*day, hour=12, tzinfo=UTC) for day in ((2024, 12, 31), (1999, 1, 2)))
+_LIKE_DATE = re.compile(r"\D*\d{1,2}\D.*\b(19|20)\d\d\b|\D*(19|20)\d\d\D+\d{1,2}\D.*\d")  # a day and a year
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?")  # as `isoformat` writes dates and times
 _PERIOD = re.compile(
     r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-W(?P<week>\d\d)|-(?P<month>\d\d)(-(?P<day>\d\d))?)?", re.ASCII
@@ -115,7 +120,8 @@ def check_date_format(format: str) -> None:
         return
     try:
         written = [day.strftime(format) for day in _PROBES]
-        whole = all(datetime.strptime(text, format).date() == day for text, day in zip(written, _PROBES, strict=True))
+        read = [datetime.strptime(text, format) for text in written]
+        whole = [each.date() for each in read] == [each.date() for each in _PROBES]
     except (ValueError, TypeError):
         whole = False
     if not whole:
@@ -123,7 +129,7 @@ def check_date_format(format: str) -> None:
             "the date format must say where day, month and year are, such as %d.%m.%Y for 31.12.2024 or %m/%d/%Y for "
             f"12/31/2024, got {format!r}."
         )
-    if any(read_date(text, format).date() != day for text, day in zip(written, _PROBES, strict=True)):
+    if [read_date(text, format).date() for text in written] != [day.date() for day in _PROBES]:
         raise InputError(
             f"the date format {format!r} reads days in ISO 8601, such as 1999-01-02, as other days. Write the dates "
             "in ISO 8601 (year-month-day), or with other marks than hyphens."
@@ -134,17 +140,21 @@ def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     """Return the formats in which most of `values` may be dates; an empty text is ISO 8601.
 
     There are several if days and months could change places. Where some values are in ISO 8601, these are the formats
-    of the others. None if the values are no dates.
+    of the others. An empty tuple if the values look like dates, in no format that is known; None if they are no dates.
     """
     if not values or sum(map(_may_be_date, values)) < _SHARE * len(values):
         return None
     others = [value for value in values if not _is_date(value, "")]
     found = tuple(format for format in _FORMATS if _reads(others[:_FIRST], format) and _reads(values, format))
-    return found or (("",) if _reads(values, "") else None)
+    if found or _reads(values, ""):
+        return found or ("",)
+    return () if sum(map(bool, map(_LIKE_DATE.match, others))) >= _SHARE * len(values) else None
 
 
 def say_formats(formats: Sequence[str]) -> str:
     """Put `formats`, as `date_formats` returns them, into words: the option that reads such dates."""
+    if not formats:
+        return "--date-format with the format that their writer used, such as '%d.%m.%Y' for 31.12.2024"
     named = [f"--date-format {shlex.quote(format)}" if format else "no --date-format (ISO 8601)" for format in formats]
     which = " (the dates fit both: you must know which is right)" if len(formats) > 1 else ""
     return f"{' or '.join(named)}{which}"

@@ -94,6 +94,17 @@ def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, fai
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 
 
+def test_after_a_refusal_for_its_documents_no_figure_of_the_name_alone_is_told(ledger):
+    spend(ledger, events=[gaussian(mu_squared=capacity(*DEFAULT_GRANT).mu_squared)])
+    with pytest.raises(BudgetRefused):
+        spend(ledger, "copy")
+    told = ledger.dataset("copy").remaining_text
+    assert "its latest run was refused" in told
+    assert "may have up to" not in told
+    spend(ledger, "copy", fingerprint="others")
+    assert "may have up to" in ledger.dataset("copy").remaining_text
+
+
 @pytest.mark.parametrize("events", [[gaussian(mu_squared=0.21)], [gaussian(mu_squared=0.01, delta=3e-9)]])
 def test_the_stated_number_of_further_runs_is_what_the_filter_admits(ledger, events):
     spend(ledger, events=events)

@@ -35,6 +35,8 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (by("month(day)"), ["2024-02-26", "2024-02-26T10:00Z", "x"], "33 % hold no date in ISO 8601", False),
         (by("team"), [None, None, "a"], "67 % have no value", True),
         (by("team"), ["(all others)", "a"], "50 % hold a reserved name", False),
+        (by("time"), [f"2024-03-01T10:{m:02}" for m in range(50)], "are dates: group by month(time).", True),
+        (by("ticket"), [*map(str, range(20)), "a", "a"], "91 % have a value of their own.", True),
         (by("team", {"team": ["a", 7]}), ["A", "7", "b", "c"], "75 % are in none of the listed groups", True),
         (by("bool(paid)"), ["yes", "0", "perhaps"], "33 % hold no truth value", False),
         (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
@@ -59,6 +61,7 @@ def test_shares_are_told_by_reason(grouping: Grouping, values: list[str | None],
 
 def test_values_that_are_in_a_group_or_whose_groups_are_found_privately_fit() -> None:
     assert not misfits(by("team"), ["a", "b"]).shares
+    assert not misfits(by("team"), [*map(str, range(20)), *["a"] * 20]).shares
     assert not misfits(by("team", {"team": ["a"]}), ["a"]).shares
     assert not misfits(by("month(day)"), ["2024-03-31"]).shares
     fits = misfits(between(*RANGES), ["2024-03-31", "2024-07"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,10 @@ from dplda.text.dates import check_date_format, date_formats, date_ranges, days_
 DAYS = [date(2024, 1, 1) + timedelta(days=5 * i) for i in range(70)]
 
 
-@pytest.mark.parametrize("format", ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%y", "%Y/%m/%d", "%d %b %Y", "%d.%m.%Y %H:%M"])
+@pytest.mark.parametrize(
+    "format",
+    ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%y", "%Y/%m/%d", "%d %b %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M %p", "%a, %d %b %Y"],
+)
 def test_the_only_format_that_fits_is_found(format):
     check_date_format(format)
     assert date_formats([day.strftime(format) for day in DAYS]) == (format,)
@@ -26,6 +29,25 @@ def test_days_and_months_that_may_change_places_are_said_to():
     found = date_formats([f"{day.month:02}/{day.month:02}/2024" for day in DAYS])
     assert found == ("%d/%m/%Y", "%m/%d/%Y")
     assert say_formats(found).startswith("--date-format %d/%m/%Y or --date-format %m/%d/%Y (the dates fit both")
+
+
+@pytest.mark.parametrize("value", ["29-FEB-2024 at 10", "2024 March 5, 7h", "5th of March 2024", "5/Mar/2024"])
+def test_dates_in_no_known_format_are_told_apart_from_other_values(value):
+    assert date_formats([value] * 5) == ()
+    assert "the format that their writer used" in say_formats(())
+
+
+@pytest.mark.parametrize("format", ["%a, %d %b %Y %H:%M:%S %z", "%d.%m.%Y %H:%M %z", "%d.%m.%Y %H:%M%z"])
+def test_a_format_may_have_an_offset(format):
+    check_date_format(format)
+    assert read_date(datetime(2024, 2, 1, 23, tzinfo=UTC).strftime(format), format) == datetime(
+        2024, 2, 1, 23, tzinfo=UTC
+    )
+
+
+@pytest.mark.parametrize("values", [["T-2024-00017"] * 3, ["2024-17"] * 3])
+def test_numbers_with_a_year_are_no_dates(values):
+    assert date_formats(values) is None
 
 
 @pytest.mark.parametrize("values", [[], ["a", "b"], ["20240101"] * 5, ["12:30"], ["7,5", "3.25"], ["1.5.1"] * 3])
