@@ -134,10 +134,19 @@ def examine(
     if "language" not in chosen and report.language not in (None, "en"):
         chosen["language"] = report.language
 
+    paths = [os.fspath(path) for path in find_paths(list(corpus))]
+    if extra is not None and "text_field" in chosen.keys() - report.options.keys():
+        try:
+            read(paths, report.options)
+        except InputError:
+            report.remarks.append(
+                "The command as you typed it does not name the column of the text. The command below does, and "
+                "everything here is about that one."
+            )
     unit = report.people or chosen.get("unit_field")
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
-        read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
+        read(paths, chosen)
     except InputError as error:
         if not report.problems:
             report.problems.append(str(error))

@@ -402,8 +402,10 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
     typed = [name for name in columns.names if not _holds_objects(frame[name])]
     schema = _open_stream(frame[typed].iloc[:0]).schema
-    for name in set(columns.names) - set(typed):
-        schema = schema.append(pa.field(name, pa.string()))
+    texts = [at for at, kind in enumerate(frame.dtypes) if kind == object or str(kind).startswith("str")]
+    for name in dict.fromkeys(frame.columns[texts]):
+        if isinstance(name, str) and name not in typed:
+            schema = schema.append(pa.field(name, pa.string()))
     check_types("the table", columns, schema, options.id_field)
 
     def every_row() -> Iterator[Row]:

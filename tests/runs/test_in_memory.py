@@ -209,7 +209,7 @@ NULLS = pa.nulls(2)
 REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
     (TEXTS, {}, r"table must be a pandas or polars DataFrame, .* got list.*from_texts"),
     (pl.LazyFrame(frame()), {}, "got LazyFrame.*collect a lazy table"),
-    (pd.DataFrame(frame()), {"text_field": "n"}, "Column 'n' of the table holds int64, not text"),
+    (pd.DataFrame(frame()), {"text_field": "n"}, "Column 'n' of the table holds int64, not text. Columns of text are "),
     (pl.DataFrame(frame()), {"text_field": "n"}, "Column 'n' of the table holds int64, not text"),
     (pa.table({"text": [["a"], ["b"]]}), {}, "holds list<.*>, not text"),
     (pa.table({"text": NULLS}), {}, "holds null, not text"),
