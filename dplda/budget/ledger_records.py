@@ -440,8 +440,8 @@ class DatasetRecord:
             return "no run is admitted"
         if self.refused:
             return (
-                "its latest run was refused when its documents had been read: what these may spend also depends on other "
-                "names that share them (exact, not for publication), not on the grant of this name alone"
+                "its latest run was refused when its documents had been read: what these may spend also depends on "
+                "other names that share them (exact, not for publication), not on the grant of this name alone"
             )
         run = "a run on a new batch" if self.parallel else "one more run"
         mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))

@@ -31,6 +31,7 @@ from dplda.cli.options import (
     reading_options,
 )
 from dplda.model.exporters import csv_text
+from dplda.text.dates import days_of
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.word_files import read_mapping
 
@@ -219,7 +220,22 @@ def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
 
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
     dates = options["first"], options["last"]
-    return groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
+    wanted = groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
+    listed = {each for table in wanted for each in table if each.attribute.column not in public}
+    for line in sorted({_counted_whole(each, *dates) for each in listed} - {""}):
+        say(line, error=True)
+    return wanted
+
+
+def _counted_whole(grouping: Grouping, first: str | None, last: str | None) -> str:
+    """Say which days outside of the range from `first` to `last` its periods have; empty if they have none."""
+    by = grouping.attribute
+    if first is None or last is None or not grouping.groups or not by.has_dates or by.ranges:
+        return ""
+    ends = days_of(grouping.groups[0])[0], days_of(grouping.groups[-1])[1]
+    if (str(ends[0]), str(ends[1])) == (first, last):
+        return ""
+    return f"Periods are whole: {by.name} from {first} to {last} counts all days from {ends[0]} to {ends[1]}."
 
 
 def add_misfits(
@@ -375,7 +391,11 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     """Print `tables` of the topics of `model`, which is None if it is not known."""
     from dplda.report import promise
 
-    names = [f"{topic} {title}".strip() for topic, title in enumerate(_titles(tables, model))]
+    listed = () if model is None else model.listed_topics
+    names = [
+        f"{topic} {title}{'' if not title or topic in listed else ' (noise)'}".strip()
+        for topic, title in enumerate(_titles(tables, model))
+    ]
     alike = model is not None and (model.facts.dataset, model.privacy.unit) == (tables.dataset, tables.privacy.unit)
     size = promise.size(model)[0] if model is not None and alike else ""
     for one in tables:

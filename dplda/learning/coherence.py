@@ -134,8 +134,8 @@ def estimate_coherence(model: TopicModel, topics: Sequence[int], counts: PairCou
 class _Posterior:
     """The posterior of each pair, over index 0 (it never occurs) and the points of its grid.
 
-    Weights, counts and NPMI of these cases are (k, 45, 1 + n_points); `factors` (k,) are the clip factors. A count below
-    1 is the probability of one document, whose NPMI is given; without one NPMI is -1.
+    Weights, counts and NPMI of these cases are (k, 45, 1 + n_points); `factors` (k,) are the clip factors. A count
+    below 1 is the probability of one document, whose NPMI is given; without one NPMI is -1.
     """
 
     weights: np.ndarray

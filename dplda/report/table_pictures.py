@@ -243,6 +243,8 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
         for panel, (topic, name) in zip(axes, names.items(), strict=True):
             panel.set_title(shortened(name, _TITLE), fontsize="medium", loc="left")
             for number, (group, rows) in enumerate(lines.items()):
+                if not tells[rows].any():
+                    continue  # no line and no entry of the legend
                 row_at = dict(zip(place_of, rows, strict=True))
                 told = [row_at.get(place) for place in places]
                 value, low, high = (

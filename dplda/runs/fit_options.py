@@ -15,7 +15,7 @@ ledger and the report need nothing else. `tests/runs/test_fit_options.py` names 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -248,6 +248,9 @@ class FitOptions:
         if seeds is None:
             guided = None
         elif isinstance(seeds, Mapping):
+            for name, words in seeds.items():
+                if words is not None and not _is_listed(words):
+                    raise InputError(f"seed_words must be lists of words, such as {{{name!r}: ['refund', 'money']}}.")
             guided = {name: tuple(words or ()) for name, words in seeds.items()}
         elif isinstance(seeds, str) or not all(isinstance(name, str) for name in seeds):
             raise InputError("seed_words must map names of topics to words, or be a list of names.")
@@ -273,12 +276,19 @@ class FitOptions:
         seed words yet are left out. Raises `InputError` for settings that are out of range or contradict each other.
         """
         words, seeds = self.vocabulary, self.guided
+        if words is not None and not _is_listed(words):
+            raise InputError("vocabulary must be a list of words, such as dplda.wordlists.english(2000).")
         named = {name: getattr(self, name) for name in _SETTINGS} | {
             "topics": DEFAULTS.model.topics if self.n_topics is None else self.n_topics,
             "public": None if words is None else tuple(words),
             "seed_words": None if seeds is None else {name: listed for name, listed in seeds.items() if listed},
         }
         return FitSettings.of(**named | known)
+
+
+def _is_listed(words: Any) -> bool:
+    """Whether these are several words, and not the letters of a single text."""
+    return isinstance(words, Iterable) and not isinstance(words, str)
 
 
 OPTIONS: dict[str, Option] = {

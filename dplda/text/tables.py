@@ -402,7 +402,7 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
     typed = [name for name in columns.names if not _holds_objects(frame[name])]
     schema = _open_stream(frame[typed].iloc[:0]).schema
-    texts = [at for at, kind in enumerate(frame.dtypes) if kind == object or str(kind).startswith("str")]
+    texts = [at for at, kind in enumerate(frame.dtypes) if str(kind).startswith(("object", "str"))]
     for name in dict.fromkeys(frame.columns[texts]):
         if isinstance(name, str) and name not in typed:
             schema = schema.append(pa.field(name, pa.string()))

@@ -34,10 +34,18 @@ def fitted(dplda, tickets: str) -> str:
     return str(answer.json["run"])
 
 
+def test_a_period_with_days_outside_of_the_range_is_said_to_be_whole(dplda, tickets, fitted):
+    days = ("--from", "2024-01-15", "--to", "2024-03-31")
+    answer = dplda("tabulate", fitted, tickets, "--by", "month(day)", *days, "--epsilon", "2", "--dry-run")
+    told = "month(day) from 2024-01-15 to 2024-03-31 counts all days from 2024-01-01 to 2024-03-31."
+    assert told in " ".join(answer.err.split())
+
+
 def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     days = ("--from", "2024-01-01", "--to", "2024-03-31")
     answer = dplda("tabulate", fitted, tickets, "--by", "team", "--by", "month(day)", *days, "--epsilon", "2", "--json")
     assert answer.status == 0, answer.err
+    assert "Periods are whole" not in answer.err
     record = answer.json
     assert (record["run"], record["by"]) == (fitted, ["team"])
     shares = {group["group"]: [topic["share"] for topic in group["topics"]] for group in record["groups"]}

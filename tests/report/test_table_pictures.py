@@ -95,6 +95,22 @@ def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
     assert len(titles(replace(one, dataset="other"), cross)) == 3, "tables of other documents"
 
 
+def test_a_group_that_is_too_small_in_every_period_has_no_line_and_no_entry_in_the_legend() -> None:
+    one = tables(MODEL, (900, 800))
+    (months,) = one.tables
+    both = replace(
+        months,
+        by=("desk", "month(created_at)"),
+        groups=(("news", OTHER), months.groups[0]),
+        private=(True, True),
+        totals=np.concatenate([months.totals, months.totals / 1000]),
+        counts=np.concatenate([months.counts, months.counts / 1000]),
+    )
+    (picture,) = table_pictures.pictures([replace(one, tables=(both,))], TOPICS, MODEL.listed_topics, "r")
+    for panel in axes_of(picture):
+        assert panel.get_legend_handles_labels()[1] == ["news"]
+
+
 @pytest.mark.parametrize(
     ("by", "titles"),
     [

@@ -101,3 +101,17 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
     for value in ["other"] if option.choices else [option.range.low - 1, option.range.high * 2, "many"]:
         with pytest.raises(InputError, match=f"{name.removeprefix('n_')} must be"):
             FitOptions(**{name: value}).settings()
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"vocabulary": "english:2000"}, "vocabulary must be a list of words"),
+        ({"vocabulary": 7}, "vocabulary must be a list of words"),
+        ({"seed_words": {"money": "refund"}}, "seed_words must be lists of words, such as {'money': "),
+        ({"seed_words": {"money": 7}}, "seed_words must be lists of words"),
+    ],
+)
+def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        FitOptions(**option).settings()  # type: ignore[arg-type]
