@@ -135,11 +135,13 @@ def write_store(
     n_topics: int,
     groups: Callable[[range], list[tuple[str, ...]]] | None = None,
     categories: Mapping[str, Any] | None = None,
+    drawn: int | None = None,
 ) -> None:
     """Draw documents of about 60 distinct words, a chunk at a time, into a prepared store; prints progress.
 
     `groups` gives the product and the date of documents by their numbers, and their answers and codes of texts if the
-    facts of `categories` are given.
+    facts of `categories` are given. Only the first chunks, of `drawn` documents, are drawn if that is given, and the
+    others repeat them.
 
     Word i is the i-th of the store's dictionary and the i-th most frequent in expectation, so that "the first words"
     are a public choice. Stores with the same numbers of words and topics have the same topics.
@@ -148,11 +150,16 @@ def write_store(
     topics = _draw_topics(rng, n_words, n_topics)
     start = time.perf_counter()
     columns = ("product", "date", *((ANSWERS,) if categories else ())) if groups else ()
+    chunks: list[sparse.csr_matrix] = []  # to repeat
     with StoreWriter(path, name="planted", group_columns=columns, categories=categories) as writer:
         for first in range(0, n_documents, CHUNK):
             n = min(CHUNK, n_documents - first)
-            proportions = rng.dirichlet(np.full(n_topics, 1 / n_topics), size=n)
-            counts = draw_counts(rng, rng.poisson(MEAN_LENGTH, size=n) + SHORTEST, proportions, topics)
+            if drawn is None or first < drawn:
+                proportions = rng.dirichlet(np.full(n_topics, 1 / n_topics), size=n)
+                counts = draw_counts(rng, rng.poisson(MEAN_LENGTH, size=n) + SHORTEST, proportions, topics)
+                chunks += [counts] if drawn is not None else []
+            else:
+                counts = chunks[first // CHUNK % len(chunks)][:n]
             numbers = range(first, first + n)
             writer.append(
                 CountedDocuments(

@@ -226,3 +226,21 @@ def reading(**options: Any) -> None:
     from benchmarks.reading import measure
 
     measure(**options)
+
+
+@cli.command("gpu_check")
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@option("--seconds", 520.0, "Time for all of it; steps that do not fit are skipped.")
+@list_option("--millions", "1,8,16", float, "Sizes of planted corpora, in millions of documents.")
+@list_option("--topics", "20,100", int, "Topics to learn.")
+@click.option("--install/--no-install", default=True, help="Install CuPy if it is missing.")
+def gpu_check(out: Path, seconds: float, millions: list[float], topics: list[int], install: bool) -> None:
+    """Whether dplda runs on this GPU, and how fast, in one go.
+
+    Installs CuPy, runs the tests that compute on a GPU, and fits planted corpora on the GPU and on the CPU. What cannot
+    run is skipped, and the reason is told: also on a machine without a GPU the command comes to its end. Writes
+    OUT.json. Takes at most 9 minutes.
+    """
+    from benchmarks.gpu_check import measure
+
+    measure(out, seconds, millions, topics, install)

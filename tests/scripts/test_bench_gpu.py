@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 from emulated import EmulatedGpu
 from gpus import emulated
 
-from benchmarks import gpu
+from benchmarks import gpu, gpu_check
 from benchmarks.corpora import write_store
 
 SMALL = {"topics": 3, "words": 50, "vocabulary": 40, "documents": 60, "part": 30, "repeats": 1}
@@ -42,3 +45,22 @@ def test_sums_that_are_not_the_cpus_end_it(store, monkeypatch):
     monkeypatch.setattr(gpu, "summed", lambda *given: (summed(*given)[0] + 10**7, 0))
     with pytest.raises(SystemExit, match="not the CPU's"):
         gpu.measure(store, **SMALL, gpu=EmulatedGpu())
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="is about a machine without a GPU")
+def test_without_a_gpu_the_check_comes_to_its_end_and_says_what_it_skipped(tmp_path, capsys):
+    gpu_check.measure(tmp_path / "found", 120, [0.002], [3], install=False)
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["0.002 million documents, 3 topics, cpu"]["result"]["seconds"] > 0
+    assert set(found["tests"]) == set(found["0.002 million documents, 3 topics, cuda"]) == {"skipped"}
+    assert "Skipped: gpu (there is no nvidia-smi" in capsys.readouterr().out
+
+
+def test_a_step_that_does_not_fit_in_the_time_is_skipped_and_larger_fits_are_expected_to_take_longer():
+    check = gpu_check.Check(100)
+    check.found["1 million documents, 20 topics, cpu"] = {"result": {"millions": 1}, "seconds": 20.0}
+    assert gpu_check.expected(check, 8, 20, "cpu") == 160
+    assert gpu_check.expected(check, 8, 20, "cuda") == 30
+    assert check.step("long", lambda: pytest.fail("was run"), 160) is None
+    assert check.found["long"]["skipped"].startswith("it would take about 160 s, and ")
