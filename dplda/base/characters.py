@@ -18,6 +18,7 @@ _REPLACE_CONTROLS = dict.fromkeys(_CONTROLS, "\ufffd")
 _INVISIBLE = ("C", "Z", "M")  # Unicode categories of controls and format characters, separators, and combining marks
 _MAX_NAME = 200
 _MOST_MARKS = 30  # in a row
+_ASCII = bytes(range(128))
 _JOINER = "\u034f"  # a mark that is never reordered
 
 
@@ -29,7 +30,11 @@ def composed(text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", text if len(text) <= _MOST_MARKS else _marks().sub(r"\1" + _JOINER, text))
+    # Marks are in a row here if they are in the text, and there are few other characters to search.
+    others = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    if len(others) > _MOST_MARKS and _marks().search(others):
+        text = _marks().sub(r"\1" + _JOINER, text)
+    return unicodedata.normalize("NFC", text)
 
 
 @lru_cache(maxsize=1)

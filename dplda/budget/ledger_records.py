@@ -232,6 +232,8 @@ class RunRecord:
     """The code of the documents. Private by-product, not for sharing."""
     grouping: str | None = None
     """The code of the way in which the documents form units. Private by-product, not for sharing."""
+    texts: str | None = None
+    """The code of the texts of its documents, if there were texts. Private by-product, not for sharing."""
     batch: str | None = None
     """The documents' batch in the series `dataset`."""
     batches_seen: int = 1

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from datetime import datetime
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,9 +64,12 @@ def run_record(row: schema.RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
 
     A run without eligible documents has no fingerprint in its record, so that nothing is linked to it.
     """
-    names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
+    names = (
+        *("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason", "model"),
+        *("grouping", "texts", "batch", "batches_seen", "id_field"),
+    )
     return RunRecord(
-        **{name: getattr(row, name) for name in (*names, "model", "grouping", "batch", "batches_seen", "id_field")},
+        **{name: getattr(row, name) for name in names},
         fingerprint=None if row.fingerprint == NO_DOCUMENTS else row.fingerprint,
         parameters=json.loads(row.parameters),
         seconds=json.loads(row.seconds),
@@ -145,23 +149,44 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
 
 
 def find_overlaps(session: Session, fingerprint: Fingerprint) -> list[str]:
-    """Find the codes of other corpora whose sketches share documents with `fingerprint`."""
-    others = select(schema.SketchRow).where(schema.SketchRow.fingerprint != fingerprint.code)
+    """Find the codes of other corpora that share documents with `fingerprint`, by their words or by their texts."""
+    found = _overlapping(session, fingerprint, schema.RunRow.fingerprint)
+    if fingerprint.texts is not None:
+        texts = [fingerprint.texts.code, *_overlapping(session, fingerprint.texts, schema.RunRow.texts)]
+        kept = select(schema.SketchRow.fingerprint)  # a refused run has none
+        runs = select(schema.RunRow.fingerprint).where(schema.RunRow.texts.in_(texts))
+        found += session.scalars(kept.where(schema.SketchRow.fingerprint.in_(runs)))
+    return sorted(set(found) - {fingerprint.code})
+
+
+def _overlapping(session: Session, fingerprint: Fingerprint, codes: Any) -> list[str]:
+    """Find which other ones of the `codes`, a column of runs, are of corpora whose sketches share documents with it."""
+    others = select(schema.SketchRow).where(schema.SketchRow.fingerprint.in_(select(codes)))
     return [
         row.fingerprint
-        for row in session.scalars(others.order_by(schema.SketchRow.fingerprint))
+        for row in session.scalars(others.where(schema.SketchRow.fingerprint != fingerprint.code))
         if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)
     ]
 
 
-def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: Fingerprint) -> Batches:
-    """Collect the sketches of charged runs for each batch of the series of `run`, with `fingerprint` for its own."""
-    found: dict[str, dict[str, Sketch]] = {str(run.batch): {fingerprint.code: fingerprint.sketch}}
-    for other in state.charged((run.dataset,)):
-        if other.batch is not None and other.fingerprint is not None:
-            row = session.get_one(schema.SketchRow, other.fingerprint)
-            found.setdefault(other.batch, {}).setdefault(row.fingerprint, Sketch.from_text(row.documents))
-    return {batch: list(sketches.values()) for batch, sketches in found.items()}
+def batches(
+    session: Session, state: LedgerState, run: RunRecord, fingerprint: Fingerprint
+) -> list[tuple[Batches, Sketch]]:
+    """Collect the sketches of charged runs for each batch of the series of `run`, with `fingerprint` for its own.
+
+    Of words, and of texts if there are some: each with the sketch of the documents of `run`.
+    """
+    kinds = [(fingerprint, "fingerprint"), *([] if fingerprint.texts is None else [(fingerprint.texts, "texts")])]
+    collected: list[tuple[Batches, Sketch]] = []
+    for own, kind in kinds:
+        found: dict[str, dict[str, Sketch]] = {str(run.batch): {own.code: own.sketch}}
+        for other in state.charged((run.dataset,)):
+            code = getattr(other, kind)
+            if other.batch is not None and code is not None:
+                row = session.get_one(schema.SketchRow, code)
+                found.setdefault(other.batch, {}).setdefault(code, Sketch.from_text(row.documents))
+        collected.append(({batch: list(sketches.values()) for batch, sketches in found.items()}, own.sketch))
+    return collected
 
 
 def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -> NDArray[np.uint64]:
@@ -187,8 +212,17 @@ def other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
     """Find the codes of recorded groupings that group documents of `fingerprint` into other units.
 
     The groupings of shared documents are compared by their sketches. If the sketches are too small to decide and both
-    corpora have the same documents, different codes mean different groupings.
+    corpora have the same documents, different codes mean different groupings. Documents are the same by their words or
+    by their texts.
     """
+    codes = _other_units(session, fingerprint)
+    if fingerprint.texts is not None and (of_texts := _other_units(session, fingerprint.texts)):
+        runs = select(schema.RunRow.grouping).where(schema.RunRow.texts_grouping.in_(of_texts))
+        codes.update(code for code in session.scalars(runs) if code not in (None, fingerprint.grouping))
+    return codes
+
+
+def _other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
     if fingerprint.grouping is None:
         return set()
     codes = set()

@@ -71,14 +71,16 @@ class Reservation:
             shared = queries.find_overlaps(session, fingerprint)
             row.fingerprint = fingerprint.code
             row.grouping = fingerprint.grouping
+            if (texts := fingerprint.texts) is not None:
+                row.texts, row.texts_grouping = texts.code, texts.grouping
             of_most = 1  # the number of batches that most documents of one batch would be in
             if (ids := fingerprint.ids) is not None:
                 if np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort").any():
                     raise LedgerError("Another run has read some of these documents in another batch: try again.")
             elif run.parallel_batch is not None:
-                batches = queries.batches(session, state, run, fingerprint)
-                row.batches_seen = most_batches(batches, state.batches_declared(run.dataset))
-                of_most = batches_of_most(batches, fingerprint.sketch)
+                seen, declared = queries.batches(session, state, run, fingerprint), state.batches_declared(run.dataset)
+                row.batches_seen = max(most_batches(batches, declared) for batches, _ in seen)
+                of_most = max(batches_of_most(batches, sketch) for batches, sketch in seen)
             known = replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared))
             bound = replace(run, fingerprint=row.fingerprint, grouping=row.grouping, batches_seen=row.batches_seen)
             other_units = queries.other_units(session, fingerprint)
@@ -166,18 +168,19 @@ class Reservation:
 
 
 def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[schema.Base]:
-    """Make new rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    """Make new rows of documents: their sketches, their groupings, and their overlaps with the corpora `shared`."""
     if fingerprint.code == NO_DOCUMENTS:
         return []
     rows: list[schema.Base] = []
-    if session.get(schema.SketchRow, fingerprint.code) is None:
-        rows.append(schema.SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text()))
+    for each in (fingerprint, *([] if fingerprint.texts is None else [fingerprint.texts])):
+        if session.get(schema.SketchRow, each.code) is None:
+            rows.append(schema.SketchRow(fingerprint=each.code, documents=each.sketch.to_text()))
+        if each.grouping is not None and session.get(schema.GroupingRow, each.grouping) is None:
+            units = each.sketch.members_to_text()
+            rows.append(schema.GroupingRow(code=each.grouping, fingerprint=each.code, units=units))
     for code in shared:
         pair = {"earlier": code, "later": fingerprint.code}
         reverse = {"earlier": fingerprint.code, "later": code}
         if session.get(schema.OverlapRow, pair) is None and session.get(schema.OverlapRow, reverse) is None:
             rows.append(schema.OverlapRow(**pair))
-    if fingerprint.grouping is not None and session.get(schema.GroupingRow, fingerprint.grouping) is None:
-        units = fingerprint.sketch.members_to_text()
-        rows.append(schema.GroupingRow(code=fingerprint.grouping, fingerprint=fingerprint.code, units=units))
     return rows

@@ -25,7 +25,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from dplda.base.errors import LedgerError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
@@ -79,6 +79,8 @@ class RunRow(Base):
     fingerprint: Mapped[str | None]
     created: Mapped[str]
     grouping: Mapped[str | None]  # the code of its `GroupingRow`; null if each document is a unit
+    texts: Mapped[str | None]  # the fingerprint of its texts; null if only counts were read
+    texts_grouping: Mapped[str | None]  # the code of the `GroupingRow` of its texts
     batch: Mapped[str | None]  # the documents' batch in the series `dataset`
     batches_seen: Mapped[int]  # largest number of batches that hold one document, as seen when the run was bound
     id_field: Mapped[str | None]  # the column whose ids assign documents to batches
@@ -124,7 +126,7 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The smallest hashes of a fingerprint's documents (a sketch)."""
+    """The smallest hashes of a fingerprint's documents (a sketch), by their words or by their texts."""
 
     __tablename__ = "sketches"
 

@@ -149,6 +149,10 @@ class Fingerprint:
     """The same for corpora that group the same documents into the same units, whatever the units' names. None if every
     document is a unit, and if there are none (`NO_DOCUMENTS`).
     """
+    texts: Fingerprint | None = field(default=None, compare=False)
+    """That of the texts from which the words were made, whatever way; None if only counts were read. Its hashes are of
+    another kind, so that only such fingerprints can be compared with it.
+    """
     ids: _Codes | None = field(default=None, compare=False)
     """Keyed hashes (n_documents,) of the documents' ids, in a series that tells its documents apart by ids."""
 

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from dplda.base.processes import interrupts_blocked
 from dplda.text.asian_languages import is_segmented
 from dplda.text.reading_options import Tokenization
-from dplda.text.records import CountedDocuments, Defect, TextRecord
+from dplda.text.records import CountedDocuments, Defect, TextRecord, text_code
 from dplda.text.words import Tokens
 
 _CHUNK_DOCUMENTS = 4096
@@ -120,6 +120,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
         ids=[record.id for record in kept],
         units=[record.unit for record in kept],
         groups=[record.groups for record in kept],
+        texts=counts.texts,
         defects=chunk.defects + Counter({Defect.MALFORMED: len(failed)}),
     )
 
@@ -141,13 +142,14 @@ def _chunks(records: Iterable[TextRecord | Defect], most: int) -> Iterator[_Chun
 
 
 class Counts(NamedTuple):
-    """Words (n_words,) and CSR counts (n_documents, n_words) of all texts except those with indices in `failed`."""
+    """Words (n_words,), CSR counts (n_documents, n_words) and codes of all texts but those with indices in `failed`."""
 
     words: list[str]
     indptr: NDArray[np.int32]
     indices: NDArray[np.int32]
     counts: NDArray[np.int32]
     failed: list[int]
+    texts: list[bytes]  # `text_code`
 
 
 class WordCounter:
@@ -162,7 +164,7 @@ class WordCounter:
         if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
         number = self._seen.__getitem__
-        pieces, ends, failed = list[int](), [0], list[int]()
+        pieces, ends, failed, codes = list[int](), [0], list[int](), list[bytes]()
         for place, text in enumerate(texts):
             try:
                 pieces += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
@@ -170,6 +172,7 @@ class WordCounter:
                 failed.append(place)
             else:
                 ends.append(len(pieces))
+                codes.append(text_code(text))
 
         words = self._seen.matrix()
         ones = np.ones(len(pieces), np.int32)
@@ -178,7 +181,7 @@ class WordCounter:
         counts = documents @ words
         used, indices = _renumber(counts.indices, words.shape[1])
         names = list(self._seen.words)
-        return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
+        return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed, codes)
 
 
 def _renumber(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:

@@ -27,7 +27,7 @@ from dplda.base.errors import InputError
 DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
-UNIT_BYTES = 16
+UNIT_BYTES = TEXT_BYTES = 16
 NO_ID = bytes(UNIT_BYTES)  # in place of a key: the document lacks the id that tells documents apart
 DOCUMENT = "document"  # the privacy unit of a corpus without a unit column
 _ROUNDED = 2.0**53  # floating-point numbers from here on may be rounded from other whole numbers
@@ -36,6 +36,7 @@ _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
 _BORDER = "\n\n"
+_SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _NULLS = ("NAType", "NaTType")  # of pandas
 _LISTED = 20  # maximum number of column names shown in a message
 _ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
@@ -86,7 +87,17 @@ class CountedDocuments:
     ids: list[str]  # (n_documents,)
     units: list[bytes]  # (n_documents,)
     groups: Sequence[tuple[str | None, ...]] = ()  # (n_documents,), values in the group columns; empty without them
+    texts: Sequence[bytes] = ()  # (n_documents,), the `text_code` of each; empty for documents that were counted
     defects: Counter[Defect] = field(default_factory=Counter)  # numbers of rejected documents, which have no row
+
+
+def text_code(text: str) -> bytes:
+    """Return a 128-bit code of `text`: the same for other white space, line ends and forms of accents. Private."""
+    if text.isascii():
+        letters = text.encode().translate(None, _SPACES)
+    else:
+        letters = "".join(composed(text).split()).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(letters, digest_size=TEXT_BYTES, person=b"dplda text").digest()
 
 
 class Records(Protocol):

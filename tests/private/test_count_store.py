@@ -30,6 +30,7 @@ def damaged(folder: Path, words: list[int], counts: list[int], starts: list[int]
     ]
     columns = [*lists, pa.array([bytes(16)] * n, pa.binary(16)), pa.array(["d"] * n, pa.string())]
     columns.append(pa.array([["a", "b", "c"], *[[]] * (n - 1)], SCHEMA.field(4).type))
+    columns.append(pa.array([bytes(16)] * n, pa.binary(16)))
     with pa.ipc.new_file(str(folder / SHARD), SCHEMA) as file:
         file.write_batch(pa.record_batch(columns, schema=SCHEMA))
     return CountStore.open(folder)
@@ -178,7 +179,8 @@ def test_arrays_that_do_not_lie_where_they_say_are_never_read(tmp_path: Path) ->
     starts = pa.py_buffer(np.array([0, 10**9, 1], np.int32))
     ids = pa.Array.from_buffers(pa.string(), 2, [None, starts, pa.py_buffer(b"d")])
     columns = [pa.array([[0], [1]], SCHEMA.field(0).type), pa.array([[1], [1]], SCHEMA.field(1).type)]
-    columns += [pa.array([bytes(16)] * 2, pa.binary(16)), ids, pa.array([["a", "b"], []], SCHEMA.field(4).type)]
+    codes = pa.array([bytes(16)] * 2, pa.binary(16))
+    columns += [codes, ids, pa.array([["a", "b"], []], SCHEMA.field(4).type), codes]
     with pa.ipc.new_file(str(tmp_path / "s" / SHARD), SCHEMA) as file:
         file.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
     with pytest.raises(InputError, match="damaged corpus store"):

@@ -31,10 +31,10 @@ from dplda.base.characters import is_name
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.text.reading_options import READING_FACTS
-from dplda.text.records import DOCUMENT, Defect
+from dplda.text.records import DOCUMENT, TEXT_BYTES, Defect
 
 FORMAT = "dplda corpus store"
-VERSION = 1
+VERSION = 2
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
@@ -51,6 +51,7 @@ SCHEMA = pa.schema(
         pa.field("unit", pa.binary(16), nullable=False),
         pa.field("id", pa.string(), nullable=False),
         pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
+        pa.field("text", pa.binary(TEXT_BYTES), nullable=False),  # `text_code`; zeros for documents that were counted
     ]
 )
 # A store with group columns holds a value for each of them beside every document; null if there is none.
@@ -69,6 +70,8 @@ class Block:
     ids: Any  # (n_documents,), an Arrow string array
     groups: Any = None
     """(n_documents,), an Arrow array of lists with a string or null for each group column; None without columns."""
+    texts: NDArray[np.uint64] | None = None
+    """(n_documents, 2), the `text_code` of each document, zeros where it is not known; None if all are not."""
 
     @property
     def n_documents(self) -> int:
@@ -81,8 +84,7 @@ class Block:
         In this block, but not in the copy, their ranges in `indptr` may be invalid.
         """
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
-        starts = self.indptr[:-1].astype(np.int64)
-        return self._with_ranges(starts, lengths, self.units, self.ids, self.groups)
+        return self._with_lengths(lengths, np.ones(self.n_documents, np.bool_))
 
     def eligible(self) -> Block:
         """Keep the documents of at least `MINIMUM_LENGTH` tokens. Statistics, fingerprints and sketches see no others.
@@ -98,10 +100,7 @@ class Block:
 
     def only(self, kept: NDArray[np.bool_]) -> Block:
         """Return a copy with only the documents `kept`, a mask (n_documents,)."""
-        lengths, starts = (values.astype(np.int64)[kept] for values in (np.diff(self.indptr), self.indptr[:-1]))
-        chosen = pa.array(kept)
-        groups = None if self.groups is None else self.groups.filter(chosen)
-        return self._with_ranges(starts, lengths, self.units[kept], self.ids.filter(chosen), groups)
+        return self._with_lengths(np.diff(self.indptr).astype(np.int64), kept)
 
     def values(self, columns: Sequence[str], column: str) -> tuple[list[str], NDArray[np.int64]]:
         """Return the distinct values in `column`, one of the group `columns`, and the index of each document's.
@@ -117,13 +116,20 @@ class Block:
         indices = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
         return found.dictionary.to_pylist(), indices.astype(np.int64)
 
-    def _with_ranges(
-        self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
-    ) -> Block:
-        """Return documents with the entries in the ranges from `starts` of these `lengths`."""
+    def _with_lengths(self, lengths: NDArray[np.int64], kept: NDArray[np.bool_]) -> Block:
+        """Return the documents `kept`, each with its first entries of these `lengths`, both (n_documents,)."""
+        starts, lengths, chosen = self.indptr[:-1].astype(np.int64)[kept], lengths[kept], pa.array(kept)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-        copy = Block(indptr, self.words[entries], self.counts[entries], units, ids, groups)
+        copy = Block(
+            indptr=indptr,
+            words=self.words[entries],
+            counts=self.counts[entries],
+            units=self.units[kept],
+            ids=self.ids.filter(chosen),
+            groups=None if self.groups is None else self.groups.filter(chosen),
+            texts=None if self.texts is None else self.texts[kept],
+        )
         freeze((copy.indptr, copy.words, copy.counts, copy.units))
         return copy
 
@@ -145,6 +151,7 @@ def read_block(batch: Any, n_words: int) -> Block:
         units=_view(batch.column(2), np.uint64, 2).reshape(-1, 2),
         ids=batch.column(3),
         groups=batch.column("groups") if "groups" in batch.schema.names else None,
+        texts=_view(batch.column(5), np.uint64, 2).reshape(-1, 2),
     )
     # A document's range of entries is sound if it is the same for words and counts, lies within both, and begins where
     # all earlier ranges have ended.
@@ -223,9 +230,8 @@ class Shard:
     def batch(self, index: int) -> Any:
         """Return a record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
         batch = self._read(index)
-        for name in batch.schema.names[3:]:  # names may be forged; `read_block` checks the other columns
-            if name != "new_words":
-                batch.column(name).validate(full=True)
+        for name in set(batch.schema.names) & {"id", "groups"}:  # `read_block` checks the other columns
+            batch.column(name).validate(full=True)
         return batch
 
     def new_words(self) -> Any:

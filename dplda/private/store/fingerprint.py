@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,8 @@ from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
-_SEALED = _DOMAIN + b" seal of eligible documents"
+_TEXTS = _DOMAIN + b" texts"
+_SEALED = _DOMAIN + b" seal of eligible documents and texts"
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
 _CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
@@ -34,17 +36,15 @@ class Fingerprinter:
     documents. Nothing depends on the order of documents, on blocks, on the indices of words in the dictionary, or on
     the names of units. Everything is private: whoever holds `key` can test a guess of the corpus, or of a document in
     the sketch.
+
+    The fingerprint of the texts is another one of the same kind, in which a document is its `text_code`: the words of
+    one text depend on how it was read.
     """
 
     def __init__(self, key: bytes, unit: str) -> None:
         self._key = key
-        self._secret, self._unit_secret = (
-            hmac.digest(key, _DOMAIN + part, hashlib.sha256) for part in (b" documents", b" units")
-        )
         self._words = [np.zeros(0, np.uint64)] * _LANES
-        self._sums = np.zeros(_LANES, dtype=np.uint64)
-        self._documents, self._sketch = 0, Sketch()
-        self._units = None if unit == DOCUMENT else _Units()
+        self._of_words, self._of_texts = (_Documents(key, unit, domain) for domain in (_DOMAIN, _TEXTS))
 
     def add_words(self, words: Sequence[str]) -> None:
         """Append `words` (n,) to the dictionary."""
@@ -56,36 +56,55 @@ class Fingerprinter:
         """Add the eligible documents of `block`, which is over the current dictionary."""
         block = block.eligible()
         counts = _count_hashes(block.counts)
-        hashes = np.stack([_document_hashes(block, words, counts) for words in self._words], axis=1)
-        self._documents += block.n_documents
+        hashes = [_document_hashes(block, words, counts) for words in self._words]
+        self._of_words.add(np.stack(hashes, axis=1), block.units)
+        if block.texts is not None:
+            known = block.texts.any(axis=1)
+            self._of_texts.add(_text_hashes(block.texts[known], self._key), block.units[known])
+
+    def result(self) -> Fingerprint:
+        """Return the fingerprint of all documents added."""
+        texts = self._of_texts.result()
+        return replace(self._of_words.result(), texts=None if texts.code == NO_DOCUMENTS else texts)
+
+    def to_json(self, identity: str) -> bytes:
+        """Return the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
+        entry = _entry(self.result())
+        return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
+
+
+class _Documents:
+    """Collects documents by their hashes, and computes their fingerprint; `domain` tells words from texts."""
+
+    def __init__(self, key: bytes, unit: str, domain: bytes) -> None:
+        self._key, self._domain = key, domain
+        self._secret, self._unit_secret = (
+            hmac.digest(key, domain + part, hashlib.sha256) for part in (b" documents", b" units")
+        )
+        self._sums = np.zeros(_LANES, dtype=np.uint64)
+        self._documents, self._sketch = 0, Sketch()
+        self._units = None if unit == DOCUMENT else _Units()
+
+    def add(self, hashes: _Hashes, units: _Hashes) -> None:
+        """Add documents by their `hashes` (n_documents, lanes) and the keys of their `units` (n_documents, 2)."""
+        self._documents += len(hashes)
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
         codes = _key_hashes(hashes, self._secret)
         small = codes <= np.uint64(self._sketch.bound)
         owners = None
         if self._units is not None:
-            owners = _key_hashes(block.units[small], self._unit_secret)
-            self._units.add(block.units, hashes)
+            owners = _key_hashes(units[small], self._unit_secret)
+            self._units.add(units, hashes)
         self._sketch = self._sketch.with_documents(codes[small], owners)
 
     def result(self) -> Fingerprint:
         """Return the fingerprint of all documents added."""
         if not self._documents:
             return Fingerprint(NO_DOCUMENTS)
-        code = _code(self._key, _DOMAIN, self._sums, self._documents)
+        code = _code(self._key, self._domain, self._sums, self._documents)
         if self._units is None:
             return Fingerprint(code, self._sketch)
-        return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
-
-    def to_json(self, identity: str) -> bytes:
-        """Return the result as ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
-        result = self.result()
-        entry = {
-            "code": result.code,
-            "documents": result.sketch.to_text(),
-            "members": result.sketch.members_to_text(),
-            "grouping": result.grouping,
-        }
-        return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
+        return Fingerprint(code, self._sketch, _code(self._key, self._domain + b" grouping", *self._units.sums(), code))
 
 
 def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> Fingerprint:
@@ -146,10 +165,28 @@ def _read_stored(store: CountStore, key: bytes) -> Fingerprint | None:
             return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return Fingerprint(entry["code"], Sketch.from_text(entry["documents"], entry["members"]), entry["grouping"])
+    return _fingerprint_of(entry)
 
 
-def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
+def _entry(result: Fingerprint) -> dict[str, Any]:
+    """Return a fingerprint as plain JSON."""
+    return {
+        "code": result.code,
+        "documents": result.sketch.to_text(),
+        "members": result.sketch.members_to_text(),
+        "grouping": result.grouping,
+        "texts": None if result.texts is None else _entry(result.texts),
+    }
+
+
+def _fingerprint_of(entry: dict[str, Any]) -> Fingerprint:
+    """Return the fingerprint that `_entry` made plain JSON of."""
+    sketch = Sketch.from_text(entry["documents"], entry["members"])
+    texts = None if entry["texts"] is None else _fingerprint_of(entry["texts"])
+    return Fingerprint(entry["code"], sketch, entry["grouping"], texts)
+
+
+def _seal(entry: dict[str, Any], key: bytes, identity: str) -> str:
     message = _SEALED + json.dumps([identity, entry], sort_keys=True).encode()
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
@@ -220,6 +257,14 @@ def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
         chunk = slice(first, first + _CHUNK)
         entries[chunk] = _mix(hashes[block.words[chunk]] + counts[chunk])
     return _mix(row_sums(block, entries))
+
+
+def _text_hashes(codes: _Hashes, key: bytes) -> _Hashes:
+    """Return keyed hashes of texts, (n_documents, lanes), from their codes (n_documents, 2)."""
+    secrets = (hmac.digest(key, _TEXTS + bytes([lane]), hashlib.sha256) for lane in range(_LANES))
+    offsets = np.frombuffer(b"".join(secrets), "<u8").astype(np.uint64).reshape(_LANES, -1)
+    lanes = [_mix(_mix(codes[:, 0] + offset[0]) + codes[:, 1] + offset[1]) for offset in offsets]
+    return np.stack(lanes, axis=1)
 
 
 def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:

@@ -55,7 +55,7 @@ from dplda.private.store.count_store import (
     write_shard,
 )
 from dplda.private.store.fingerprint import Fingerprinter
-from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
+from dplda.text.records import DOCUMENT, MAX_COUNT, TEXT_BYTES, CountedDocuments, Defect
 
 _LOCK = "lock"
 _SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
@@ -438,7 +438,9 @@ def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
         pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
         for name, values in (("words", words), ("counts", counts))
     ]
+    texts = chunk.texts or [bytes(TEXT_BYTES)] * len(chunk.ids)
     columns = [*lists, pa.array(chunk.units, pa.binary(16)), pa.array(chunk.ids, pa.string())]
+    columns.append(pa.array(texts, pa.binary(TEXT_BYTES)))
     if n_groups:
         values = chunk.groups or [(None,) * n_groups] * len(chunk.ids)
         columns.append(pa.array(values, schema.field("groups").type))
@@ -465,16 +467,23 @@ def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None =
         numbers = np.flatnonzero(needed)
         place[numbers] = np.arange(len(numbers))
         n_listed = end
-        raw = np.ascontiguousarray(block.units).tobytes()
+        texts = () if block.texts is None else _rows_of(block.texts)
         yield CountedDocuments(
             words=[store.dictionary[number] for number in numbers.tolist()],
             indptr=block.indptr.astype(np.int64),
             indices=place[block.words],
             counts=block.counts.astype(np.int64),
             ids=block.ids.to_pylist(),
-            units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],
+            units=_rows_of(block.units),
             groups=() if block.groups is None else [tuple(values) for values in block.groups.to_pylist()],
+            texts=texts,
         )
+
+
+def _rows_of(codes: NDArray[np.uint64]) -> list[bytes]:
+    """Return the bytes of each row of `codes` (n_documents, 2)."""
+    raw, width = np.ascontiguousarray(codes).tobytes(), codes.itemsize * codes.shape[1]
+    return [raw[start : start + width] for start in range(0, len(raw), width)]
 
 
 def merge(
