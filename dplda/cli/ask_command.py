@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.base.errors import InputError
+from dplda.base.errors import InputError, UnsupportedByData
 from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say
@@ -105,11 +105,16 @@ def ask(
         write_answers(findings, output, answers_guarantee(findings, ledger_path))
     if as_json:
         print_json(findings.to_json())
-        return
-    show_findings(findings)
-    if output is not None:
-        say(f"Wrote {output}. Open it in a browser; it needs no network.")
-    tell_spent(ledger, planned.dataset, findings.privacy)
+    else:
+        show_findings(findings)
+        if output is not None:
+            say(f"Wrote {output}. Open it in a browser; it needs no network.")
+        tell_spent(ledger, planned.dataset, findings.privacy)
+    if missing := sum(map(bool, findings.reasons)):
+        raise UnsupportedByData(
+            f"{missing} of {len(findings.questions)} questions have no answer. The other answers were kept: to ask "
+            "again, write a plan without them."
+        )
 
 
 def show_findings(findings: Findings) -> None:
@@ -125,10 +130,12 @@ def show_findings(findings: Findings) -> None:
         tell_weakness(statement)
     else:
         say(statement.reason, style="bold red")
-    for question, answer in zip(findings.questions, findings.tables, strict=True):
+    for question, answer, reason in findings.answers:
         say("")
         say(question, style="bold")
-        if isinstance(answer, Counts):
+        if reason:
+            say(f"No answer: {reason}", style="yellow")
+        elif isinstance(answer, Counts):
             show_count_tables(answer)
         elif isinstance(answer, Words):
             show_word_tables(answer)

@@ -17,7 +17,7 @@ from dplda.cli.console import say
 from dplda.model import TopicModel
 from dplda.runs.fit_options import EXPERT, OPTIONS, OUTPUT, PLACE, PRIVACY, TOPICS
 from dplda.text.files import STANDARD_INPUT, find_paths
-from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
+from dplda.text.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading
 from dplda.text.records import NoTextColumn, ReadOptions
 from dplda.text.word_files import read_mapping, read_word_list
 
@@ -397,18 +397,9 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
     """
     if vocabulary is None:
         return None
-    named = re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
-    if named is None:
-        return read_word_list(Path(vocabulary))
-    from dplda.text.wordlists import frequent_words, language_code
+    from dplda.text.wordlists import words_named
 
-    language = language_code(named[1])
-    known = (None if corpus is None else corpus.tokenization) or Tokenization(language)
-    if known.language != language:
-        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({known.language}).")
-    return frequent_words(
-        language, int(named[2]), lemmas=known.lemmas, stopwords=known.stopwords, tokenizer=known.tokenizer
-    )
+    return words_named(vocabulary, None if corpus is None else corpus.tokenization) or read_word_list(Path(vocabulary))
 
 
 def find_prior(

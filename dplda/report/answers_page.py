@@ -65,8 +65,12 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -
         date=f"{date.day} {date:%B} {date.year}",
         run=shown(findings.run),
         answers=[
-            {"question": shown(question), **_answer(findings, answer, topics, f"answer-{place}")}
-            for place, (question, answer) in enumerate(zip(findings.questions, findings.tables, strict=True), start=1)
+            {
+                "question": shown(question),
+                "reason": shown(reason),
+                **({} if reason else _answer(findings, answer, topics, f"answer-{place}")),
+            }
+            for place, (question, answer, reason) in enumerate(findings.answers, start=1)
         ],
         style=style(),
         policy=POLICY,

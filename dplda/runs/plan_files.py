@@ -32,8 +32,9 @@ from dplda.base.errors import InputError
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.questions import KINDS, Question
 from dplda.runs.tabulation import groupings, stored_columns
-from dplda.text.reading_options import Reading
+from dplda.text.reading_options import Reading, Tokenization
 from dplda.text.word_files import read_mapping, read_word_list
+from dplda.text.wordlists import words_named
 
 _READING = tuple(name for name in Reading.__annotations__ if name != "group_fields")
 _RUN = ("dataset", "epsilon", "delta", "adjacency", "series", "batch", "seed_words")
@@ -168,7 +169,9 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
         places = corpus if isinstance(corpus, list) else [corpus]
         if os.path.realpath(words) in [os.path.realpath(folder / each) for each in places if isinstance(each, str)]:
             raise InputError(f"question {place}: {words} holds the documents, and is no public list of words.")
-        options["vocabulary"] = read_word_list(words)
+        how = {name: plan[name] for name in ("language", "lemmas", "tokenizer") if plan.get(name) is not None}
+        named = words_named(options["vocabulary"], Tokenization(**how))
+        options["vocabulary"] = named or read_word_list(words)
     if kind == "fit":
         chosen = {_FIT_NAMES.get(name, name): value for name, value in options.items()}
         return Question(text, kind, chosen, weight=float(weight))

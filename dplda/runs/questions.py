@@ -2,7 +2,7 @@
 
 The questions share the budget of the run by their weights, in mu^2. Each is planned as a run of its own with its part,
 and the run reserves the events of all of them (docs/privacy.md, section 4.2). They are answered in the order of the
-plan, from one pass of reading.
+plan, from one pass of reading. Where the released numbers do not support an answer, the others are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from dplda.base.errors import InputError
+from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement
@@ -35,6 +35,7 @@ from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_LEAST_SHARE = 1e-4  # of a question; its numbers would be noise alone
 _WEIGHTS: dict[Kind, float] = {"fit": 4.0, "tabulate": 1.0, "count": 1.0, "words": 2.0}
 
 
@@ -55,6 +56,11 @@ class Question:
     """The share of the run's mu^2, times the sum of all weights; 0 stands for the default of the kind."""
 
     @property
+    def about_topics(self) -> bool:
+        """Whether the question is about topics or their words, which a fit finds before."""
+        return self.kind == "tabulate" or (self.kind == "words" and "vocabulary" not in self.options)
+
+    @property
     def share(self) -> float:
         """The weight, or the default of the kind."""
         return self.weight or _WEIGHTS[self.kind]
@@ -70,7 +76,9 @@ class Findings:
     model: TopicModel | None
     """The topics, if a question asks for them."""
     tables: tuple[Tables | None, ...]
-    """The answer to each question; None if it is the topics."""
+    """The answer to each question; None if it is the topics, or there is none."""
+    reasons: tuple[str, ...] = ()
+    """Why each question has no answer, from released numbers; empty for one that has. Without any, all have one."""
 
     @property
     def dataset(self) -> str:
@@ -78,21 +86,30 @@ class Findings:
         named = [each.dataset for each in self.tables if each is not None]
         return named[0] if named else "" if self.model is None else self.model.facts.dataset or ""
 
+    @property
+    def answers(self) -> list[tuple[str, Tables | None, str]]:
+        """Each question, its answer, and why there is none."""
+        return list(zip(self.questions, self.tables, self.reasons or ("",) * len(self.questions), strict=True))
+
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON, without the topics, which are in the folder of the model."""
         return {
             "answers": [None if each is None else each.released() for each in self.tables],
+            "reasons": list(self.reasons),
             "privacy": self.privacy.to_json(),
         }
 
     def to_json(self) -> dict[str, Any]:
         """Return the questions with their answers as plain JSON."""
         topics = None if self.model is None else {"topics": self.model.facts.run}
-        answers = [topics if each is None else each.to_json() for each in self.tables]
-        asked = zip(self.questions, answers, strict=True)
         return {
             "run": self.run,
-            "answers": [{"question": question, "answer": answer} for question, answer in asked],
+            "answers": [
+                {"question": question, "answer": None, "reason": reason}
+                if reason
+                else {"question": question, "answer": topics if answer is None else answer.to_json()}
+                for question, answer, reason in self.answers
+            ],
             "privacy": self.privacy.to_json(),
         }
 
@@ -121,12 +138,15 @@ def plan_questions(
     fitted = model is not None
     for question in questions:
         fitted = fitted or question.kind == "fit"
-        about_topics = question.kind == "tabulate" or (
-            question.kind == "words" and "vocabulary" not in question.options
-        )
-        if about_topics and not fitted:
+        if question.about_topics and not fitted:
             raise InputError(f"{question.text!r} is about topics, and no question before it asks for them with `fit`.")
     total = math.fsum(question.share for question in questions)
+    least = min(questions, key=lambda question: question.share)
+    if least.share < _LEAST_SHARE * total:
+        raise InputError(
+            f"the weights differ too much: {least.text!r} would get less than a {1 / _LEAST_SHARE:,.0f}th of the "
+            "budget. Give it a larger weight, or leave it out."
+        )
     mu_squared = capacity(options.epsilon, options.delta).mu_squared
     parts, events, statistics = list[_Part](), list[Event](), list[Statistic]()
     for question in questions:
@@ -140,16 +160,26 @@ def plan_questions(
         raise AssertionError("the questions cost more than the run")
 
     def learn(opened: OpenRun) -> Findings:
-        fitted, answers = model, list[Tables | None]()
+        fitted, answers, reasons = model, list[Tables | None](), list[str]()
         for question, part in zip(questions, parts, strict=True):
             opened.gate.use_all_words()  # not those of the question before
-            found = part.run(fitted).learn(opened)
+            found, reason = None, ""
+            if question.about_topics and fitted is None:
+                reason = "the topics that this is about were not found."
+            else:
+                try:
+                    found = part.run(fitted).learn(opened)
+                except UnsupportedByData as error:  # released numbers say so
+                    reason = str(error)
             if isinstance(found, TopicModel):
-                fitted = found
-            answers.append(None if question.kind == "fit" else found)
+                fitted, found = found, None
+            answers.append(found)
+            reasons.append(reason)
+        if all(reasons):
+            raise UnsupportedByData(reasons[0])
         texts = tuple(question.text for question in questions)
         own = fitted if "fit" in kinds else None
-        return Findings(opened.id, opened.privacy, texts, own, tuple(answers))
+        return Findings(opened.id, opened.privacy, texts, own, tuple(answers), tuple(reasons) if any(reasons) else ())
 
     asked = [
         {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}
@@ -246,6 +276,7 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
             None if answer is None else kinds[kind].of_released(answer, run=run.id, of=run.id, dataset=run.dataset)
             for (_, kind), answer in zip(asked, run.result["answers"], strict=True)
         ),
+        tuple(run.result.get("reasons", ())),
     )
 
 

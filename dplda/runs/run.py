@@ -174,6 +174,8 @@ class Run(Generic[Result]):
             if model is not None and folder is not None:
                 watch.start("save")
                 model.save(folder)
+            elif folder is not None:
+                release_space(folder)
             watch.stop()
             recorder.finish(model=saved, seconds=watch.seconds, result=released)
         return result

@@ -51,6 +51,7 @@ _MORE_FREQUENT = 2.345  # figures of wordfreq have two decimals
 N_LISTED = 20_000  # words of general text that every run may release (`general_frequencies`)
 _RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
 _OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
+_NAMED = re.compile(r"([a-z]+):([0-9]{1,9})")  # the most frequent words of a language
 _PARTS = re.compile(r"[^\W\d_]{2,}")
 _WITHOUT_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
@@ -152,6 +153,23 @@ def names(language: str) -> list[str]:
     another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
     """
     return list(names_of(language_code(language, "list of names")))
+
+
+def words_named(name: str, tokenization: Tokenization | None) -> list[str]:
+    """Return the words of ``LANGUAGE:COUNT``, made as by `tokenization` if it is known; none for any other `name`.
+
+    Raises `InputError` if the documents are of another language.
+    """
+    named = _NAMED.fullmatch(name)
+    if named is None:
+        return []
+    language = language_code(named[1])
+    known = tokenization or Tokenization(language)
+    if known.language != language:
+        raise InputError(f"the word list {name} is of another language than the documents ({known.language}).")
+    return frequent_words(
+        language, int(named[2]), lemmas=known.lemmas, stopwords=known.stopwords, tokenizer=known.tokenizer
+    )
 
 
 def language_code(name: str, kind: str = "word list") -> str:

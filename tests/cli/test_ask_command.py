@@ -184,3 +184,17 @@ def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
     assert second.status == 0, second.err
     assert [(run.dataset, run.batch) for run in Ledger().runs()] == [("weekly", "w1"), ("weekly", "w2")]
     assert "one batch of the series" in (home / "w2.html").read_text(encoding="utf-8")
+
+
+def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, home, plan):
+    (home / "few.jsonl").write_text("\n".join((home / "tickets.jsonl").read_text().splitlines()[:60]))
+    topics = {"ask": "What is it about?", "fit": {"topics": 5, "vocabulary": "words.txt"}}
+    questions = [topics, *PLAN["questions"][1:3]]
+    path = written(home, "few.yaml", corpus="few.jsonl", epsilon=1, questions=questions)
+    answer = dplda("ask", str(path), "--yes", "-o", "page.html")
+    assert answer.status == 4
+    assert "2 of 3 questions have no answer" in answer.err
+    assert answer.out.count("No answer: ") == (home / "page.html").read_text().count("<p>No answer: ") == 2
+    again = dplda("tables", Ledger().runs()[-1].id)
+    assert again.status == 0, again.err
+    assert again.out.count("No answer: ") == 2

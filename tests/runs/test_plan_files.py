@@ -15,6 +15,7 @@ from dplda.budget import Ledger
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.plan_files import _KEYS, _OF_KIND, read_plan
 from dplda.runs.questions import plan_questions
+from dplda.text.wordlists import english
 
 TOPICS = {"ask": "What is it about?", "fit": {"topics": 2}}
 BY_TEAM = {"ask": "How do the teams differ?", "tabulate": {"by": "team"}}
@@ -65,6 +66,8 @@ def test_the_words_of_a_list_are_read_beside_the_plan(tmp_path):
     asked = {"ask": "Which?", "words": {"by": "team", "vocabulary": "words.txt"}}
     plan = read_plan(written(tmp_path, questions=[asked]))
     assert list(plan.questions[0].options["vocabulary"]) == ["boiler", "pipe"]
+    asked = {"ask": "Which?", "words": {"by": "team", "vocabulary": "english:50"}}
+    assert read_plan(written(tmp_path, questions=[asked])).questions[0].options["vocabulary"] == english(50)
 
 
 @pytest.mark.parametrize(

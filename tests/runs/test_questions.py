@@ -13,7 +13,7 @@ from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 
 import dplda
-from dplda.base.errors import BudgetRefused, InputError
+from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.budget import Ledger, Reservation
 from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Stage
@@ -161,6 +161,11 @@ def test_a_plan_beyond_the_grant_is_refused_before_anything_is_read(tmp_path, mo
     assert ledger.runs() == []
 
 
+def test_weights_that_leave_a_question_no_budget_are_refused(ledger):
+    with pytest.raises(InputError, match="'How many\\?' would get less than a 10,000th of the budget"):
+        plan_questions([TOPICS, replace(ABOUT[1], weight=1e-9)], corpus(), ledger, options())
+
+
 def test_no_question_is_no_plan(ledger):
     with pytest.raises(InputError, match="no questions"):
         plan_questions([], corpus(), ledger, options())
@@ -214,3 +219,35 @@ def test_each_batch_of_a_series_is_answered_alone_and_continues_topics(tmp_path)
     shown = [tables.run for tables in latest_indicators(ledger, "weekly")]
     assert shown == [first.id, first.id, second.id, second.id]
     assert max(run_epsilon(run.events, 1e-6) for run in (first, second)) <= 20
+
+
+def test_an_answer_that_the_numbers_do_not_support_is_missing_alone(tmp_path, ledger):
+    """Few documents hold no topics, but can be counted: the counts are kept, and what is about topics says why not."""
+    texts = corpus(n=60)
+    run = plan_questions([replace(TOPICS, options={"n_topics": 20}), *ABOUT[:2]], texts, ledger, options(epsilon=1.0))
+    findings = run.execute(ledger, folder=tmp_path / "models")
+    fit, shares, counts = findings.answers
+    assert fit[1] is shares[1] is None
+    assert fit[2] != counts[2] == ""
+    assert shares[2] == "the topics that this is about were not found."
+    assert counts[1] is not None
+    (record,) = ledger.runs()
+    assert (record.status, record.model) == ("done", None)
+    assert not (tmp_path / "models").exists(), "space for a model was given back"
+    again = load_findings(record, None)
+    assert again.reasons == findings.reasons
+    assert [part.parameters["kind"] for part in parts_of(record)] == ["count"]
+    assert [("reason" in answer, answer["answer"] is None) for answer in again.to_json()["answers"]] == [
+        (True, True),
+        (True, True),
+        (False, False),
+    ]
+
+
+def test_a_plan_without_any_answer_ends_as_its_first_question_would(tmp_path, ledger):
+    run = plan_questions(
+        [replace(TOPICS, options={"n_topics": 20}), ABOUT[0]], corpus(n=60), ledger, options(epsilon=1.0)
+    )
+    with pytest.raises(UnsupportedByData, match="Spent: "):
+        run.execute(ledger)
+    assert [record.status for record in ledger.runs()] == ["unsupported"]
