@@ -69,12 +69,15 @@ def test_processes_that_name_the_same_documents_differently_never_exceed_the_gra
 
 @pytest.mark.parametrize(
     ("point", "status", "spent"),
-    [
-        ("reserve", "reserved", 1.75),
-        ("ask", "reserved", 1.75),
-        ("write", "reserved", 1.75),
-        ("finish", "done", 0.5),
-    ],
+    full_after(
+        2,
+        [
+            ("write", "reserved", 1.75),
+            ("finish", "done", 0.5),
+            ("reserve", "reserved", 1.75),
+            ("ask", "reserved", 1.75),
+        ],
+    ),
 )
 def test_a_killed_process_leaves_an_intact_ledger_that_counts_what_it_may_have_released(tmp_path, point, status, spent):
     path = tmp_path / "ledger.db"

@@ -109,7 +109,7 @@ def two_topics(n=20_000, share=1.0, held=0.6, exclusive=False, seed=0):
 @pytest.mark.parametrize(
     "case", [{"exclusive": True}, {"share": 0.06}, {"share": 0.3, "held": 0.9}], ids=["never", "rare", "often"]
 )
-@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+@pytest.mark.parametrize("epsilon", full_after(1, [1.0, 100.0]))
 def test_rare_exclusive_and_common_words_are_told(model, case, epsilon):
     matrix, topics = two_topics(**case)
     model = handmade(model, topics)

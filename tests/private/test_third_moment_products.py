@@ -105,7 +105,7 @@ def test_a_unit_is_that_of_the_theorem_and_within_its_bound(rows, share):
     W = statistics.third_moment(ROWS[rows]).matrix.astype(float)
     contribution, some = statistics.third_moment(W), np.random.default_rng(5)
     sums = ProductSums(contribution)
-    for _ in range(6):
+    for _ in range(3):
         words = np.sort(some.permutation(D)[: some.integers(3, 8)])
         document = [(int(w), int(some.integers(1, 5))) for w in words]
         counts = make_units([[document]])
