@@ -57,6 +57,7 @@ def test_processes_that_reserve_at_once_never_exceed_the_grant(tmp_path, process
     assert ledger.verify().ok
 
 
+@pytest.mark.full
 def test_processes_that_name_the_same_documents_differently_never_exceed_the_grant(tmp_path):
     path = tmp_path / "ledger.db"
     assert in_processes(reserve_until_refused, [(path, name, "same") for name in "abcd"]) == [0] * 4

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from full_helpers import full_after
 
 from dplda.budget import Ledger
 from dplda.cli.main import main
@@ -275,7 +276,7 @@ UNLISTED = "Of the first 1,000 records, by team: 100 % are in none of the listed
 @pytest.mark.parametrize(
     ("words", "told"), [(["--by", "month(team)"], BAD_DATES), (["--by", "team", "--groups", "g.yaml"], UNLISTED)]
 )
-@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("stored", full_after(1, [False, True]))
 def test_a_column_that_fits_no_group_is_asked_about_before_it_is_charged(
     dplda, tickets, fitted, home, words, told, stored
 ):

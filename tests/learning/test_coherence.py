@@ -129,6 +129,7 @@ def test_words_of_no_topic_that_is_present_are_no_obstacle(model, tmp_path):
     assert np.isfinite(found.coherence.topics.value).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", full_after(1, [0.05, 0.001, 1.0]))
 def test_intervals_of_few_documents_hold_the_exact_coherence(model, epsilon):
     matrix, topics = two_topics(n=300, held=0.3)

@@ -215,7 +215,7 @@ def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models(
 
 
 @pytest.mark.parametrize("kind", ["planted", "public", "private"])
-@pytest.mark.parametrize("models", [0, 1])
+@pytest.mark.parametrize("models", full_after(1, [1, 0]))
 def test_a_comparison_with_simulated_noise_is_stamped_though_its_placements_are_proven(kind: str, models: int) -> None:
     data = comparison(outcome("default", 1.0, 0), outcome("default", 2.0, 0, status="unsupported"), kind=kind)
     privacy = {} if kind == "private" else UNSOUND
@@ -254,7 +254,7 @@ def test_the_page_bears_the_date_of_its_making(tmp_path: Path) -> None:
     assert "Date 7 March 2026" in Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
 
 
-@pytest.mark.parametrize(("language", "attribute"), [("de", "de"), ("none", None), ('"><b>', None)])
+@pytest.mark.parametrize(("language", "attribute"), full_after(2, [("de", "de"), ('"><b>', None), ("none", None)]))
 def test_words_are_hyphenated_in_the_language_of_the_run(language: str, attribute: str | None) -> None:
     model = run_model()
     spoken = replace(model, facts=replace(model.facts, language=language))

@@ -82,7 +82,7 @@ def test_languages_with_a_segmenter_have_dictionary_forms(language: str, word: s
 
 
 @pytest.mark.parametrize("lemmas", [False, True])
-@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", full_after(1, TOKENIZERS))
 def test_all_words_of_a_list_of_frequent_words_are_found(tokenizer: str, lemmas: bool) -> None:
     words = wordlists.frequent_words("en", 5000, tokenizer=tokenizer, lemmas=lemmas)
     assert match_words(words, Tokenization(tokenizer=tokenizer, lemmas=lemmas)).words == tuple(words)
