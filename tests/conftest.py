@@ -11,12 +11,14 @@ import pytest
 from chat_stand_in import StandIn, stand_in
 from handmade import make_model
 from hypothesis import settings
+from markupsafe import Markup
 
 from dplda.model import TopicModel
 
 # How long one example takes says nothing on machines that others use, too. The same examples in every run: a change is
 # not refused for what it did not touch. scripts/prove looks for new ones.
-settings.register_profile("quick", deadline=None, max_examples=15, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=6, derandomize=True)
+settings.register_profile("usual", deadline=None, max_examples=15, derandomize=True)  # of .ci/run
 settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("quick")
 
@@ -52,6 +54,12 @@ def server() -> Iterator[StandIn]:
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs on few documents go on to their end."""
     monkeypatch.setattr("dplda.runs.words.require_documents", lambda *_, **__: None)
+
+
+@pytest.fixture
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages with an empty picture for each chart, for tests of sentences. Most of a page's time is that of charts."""
+    monkeypatch.setattr("dplda.report.pictures.Chart.svg", lambda chart, name: Markup("<svg></svg>"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,7 @@ def style() -> Markup:
     return Markup(files("dplda.report").joinpath("templates", "page.css").read_text(encoding="utf-8"))
 
 
+@cache  # compiling one takes longer than filling it
 def template(name: str) -> Template:
     """Return the template `name` of this package; what it is filled with is escaped."""
     environment = Environment(

@@ -38,20 +38,14 @@ def test_other_mechanisms_keep_their_claim(name):
     assert not finding_of(mechanism(name, PrivacySettings(epsilon=8.0)), 300).refuted
 
 
-@pytest.mark.parametrize("name", ["mean", "subspace", "core", "tensor"])
+@pytest.mark.parametrize("name", full_after(2, ["mean", "subspace", "core", "tensor"]))
 def test_replacement_is_covered_by_its_own_sensitivity_and_not_by_much_more(name):
     finding = finding_of(mechanism(name, PrivacySettings(epsilon=8.0, adjacency="replace")), 400)
     assert not finding.refuted
     assert finding.shown.gaussian > 0.5 * finding.claim.epsilon
 
 
-SLOWER = "tensor-power"
-
-
-@pytest.mark.parametrize(
-    "placement",
-    [pytest.param(name, marks=pytest.mark.full if name == SLOWER else ()) for name in catalogue.PLACEMENT_RUNS],
-)
+@pytest.mark.parametrize("placement", full_after(2, sorted(catalogue.PLACEMENT_RUNS)))
 def test_placements_keep_their_claim(placement):
     assert not finding_of(catalogue.placement_game(placement, PrivacySettings(epsilon=8.0)), 40).refuted
 

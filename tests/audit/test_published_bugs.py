@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from full_helpers import full_after
 
 from benchmarks.audit.broken import BROKEN, noise_halved
 from benchmarks.audit.published_bugs import OTHERS, PAPER
@@ -14,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "published-bugs.md"
 BUGS = [*PAPER, *OTHERS]
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=[f"{bug.library}: {bug.bug}" for bug in BUGS])
+@pytest.mark.parametrize("bug", full_after(10, BUGS), ids=[f"{bug.library}: {bug.bug}" for bug in BUGS])
 def test_the_variant_of_a_published_bug_is_found_and_without_it_there_is_none(bug):
     with bug.broken():
         found = replay(bug.game())

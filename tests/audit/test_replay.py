@@ -38,7 +38,7 @@ def checks(game):
     return {violation.check for violation in replay(game).violations}
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", full_after(1, ADJACENCIES))
 @pytest.mark.parametrize("name", games("add-remove"))
 def test_every_mechanism_loses_what_it_charges_and_nothing_else(name, adjacency):
     found = replay(games(adjacency)[name])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from full_helpers import full_after
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -36,7 +37,7 @@ def gaussian(multiplier: float, count: int = 1) -> Event:
 
 
 @pytest.mark.parametrize("public", [True, False])
-@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize(("epsilon", "delta"), full_after(2, BUDGETS))
 def test_a_calibrated_run_recomputed_by_dp_accounting_meets_its_epsilon_and_wastes_little(public, epsilon, delta):
     events = merge_events(calibrate(shares(public, 20), epsilon, delta))
     accountant = PLDAccountant()

@@ -57,6 +57,7 @@ def test_processes_that_reserve_at_once_never_exceed_the_grant(tmp_path, process
     assert ledger.verify().ok
 
 
+@pytest.mark.full
 def test_processes_that_name_the_same_documents_differently_never_exceed_the_grant(tmp_path):
     path = tmp_path / "ledger.db"
     assert in_processes(reserve_until_refused, [(path, name, "same") for name in "abcd"]) == [0] * 4
@@ -69,12 +70,15 @@ def test_processes_that_name_the_same_documents_differently_never_exceed_the_gra
 
 @pytest.mark.parametrize(
     ("point", "status", "spent"),
-    [
-        ("reserve", "reserved", 1.75),
-        ("ask", "reserved", 1.75),
-        ("write", "reserved", 1.75),
-        ("finish", "done", 0.5),
-    ],
+    full_after(
+        2,
+        [
+            ("write", "reserved", 1.75),
+            ("finish", "done", 0.5),
+            ("reserve", "reserved", 1.75),
+            ("ask", "reserved", 1.75),
+        ],
+    ),
 )
 def test_a_killed_process_leaves_an_intact_ledger_that_counts_what_it_may_have_released(tmp_path, point, status, spent):
     path = tmp_path / "ledger.db"

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ledger_helpers import WHOLE, a_run, gaussian, reserve, sample, spend
@@ -163,7 +164,9 @@ def test_six_random_samples_of_one_collection_are_charged_for_the_batches_that_d
 READ = {"language": "en", "lemmas": False, "tokenizer": "fast", "stopwords": None, "ngrams": None}
 
 
-@pytest.mark.parametrize("read", [READ | {"ngrams": 2}, READ | {"language": "de"}, READ | {"stopwords": "ab12"}, {}])
+@pytest.mark.parametrize(
+    "read", full_after(1, [READ | {"ngrams": 2}, READ | {"language": "de"}, READ | {"stopwords": "ab12"}, {}])
+)
 @pytest.mark.parametrize("end", ["finish", "killed", "unsupported"])
 def test_batches_are_read_alike_whatever_became_of_the_runs_on_them(ledger, read, end):
     """Documents that are read otherwise have other fingerprints, so that a batch could be fitted under two names."""

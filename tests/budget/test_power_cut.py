@@ -156,6 +156,7 @@ def survives(work) -> bool:
     return True
 
 
+@pytest.mark.full
 def test_a_disk_that_is_full_at_any_write_ends_in_one_line_and_loses_nothing(used, tmp_path):
     before, number, survived = contents(used.path.parent), 0, False
     while not survived:

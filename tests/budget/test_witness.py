@@ -295,6 +295,7 @@ def work(path: Path, setting: str, role: int) -> None:
             Ledger(path).grant("reviews", 9.0, 1e-5)
 
 
+@pytest.mark.full
 def test_processes_that_change_and_read_one_ledger_at_once_are_never_refused(ledger, witness):
     assert in_processes(work, [(ledger.path, str(witness), role) for role in range(4)]) == [0] * 4
     assert marks(witness)[-1] == ledger.verify().length

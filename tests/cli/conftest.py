@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     return tmp_path
+
+
+def sample_lines(folder: Path, documents: int) -> list[str]:
+    """The lines of JSON of `dplda corpus sample`."""
+    assert main(["corpus", "sample", str(folder / "s"), "--documents", str(documents)]) == 0
+    with gzip.open(folder / "s" / "sample.jsonl.gz", "rt") as file:
+        return file.readlines()
+
+
+@pytest.fixture(scope="session")
+def sample_1500(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return sample_lines(tmp_path_factory.mktemp("sample"), 1500)
+
+
+@pytest.fixture(scope="session")
+def sample_3000(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return sample_lines(tmp_path_factory.mktemp("sample"), 3000)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from full_helpers import full_after
 from workbooks import ods, xlsx
 
 from dplda.private.store.count_store import CountStore
@@ -62,7 +63,7 @@ FILES: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", full_after(3, FILES))
 def test_each_is_read_by_check_and_by_an_import(dplda, home: Path, name: str) -> None:
     (home / name).write_bytes(FILES[name]())
     record = dplda("check", name, "--json").json
@@ -101,6 +102,7 @@ def test_what_is_not_read_is_refused_in_one_line_that_says_what_to_do(dplda, hom
     assert told in " ".join(dplda("check", name, "--json").json["problems"])
 
 
+@pytest.mark.full
 def test_a_workbook_is_fitted_and_tabulated(dplda, home: Path) -> None:
     content = {"Hinweise": [["Stand: 2024"]], "Daten": [COLUMNS, *tickets(3000)]}
     (home / "t.xlsx").write_bytes(xlsx(content))
@@ -121,7 +123,7 @@ def test_a_workbook_is_fitted_and_tabulated(dplda, home: Path) -> None:
 # The column of the text, which a fit does not guess.
 
 
-@pytest.mark.parametrize("command", ["fit", "corpus import"])
+@pytest.mark.parametrize("command", full_after(1, ["fit", "corpus import"]))
 @pytest.mark.parametrize("name", ["excel.xlsx", "windows-1252.csv"])
 def test_the_only_column_of_long_text_is_proposed(dplda, home: Path, name: str, command: str) -> None:
     (home / name).write_bytes(FILES[name]())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,9 @@ FIT = ("--topics", 4, "--epsilon", 1, "--tokenizer", "fast", "--max-document-fre
 
 
 @pytest.fixture
-def texts(dplda, home: Path) -> tuple[Path, Path]:
+def texts(sample_1500: list[str], home: Path) -> tuple[Path, Path]:
     """Few private texts, and public ones about the same things."""
-    assert dplda("corpus", "sample", "s", "--documents", 1500).status == 0
-    with gzip.open("s/sample.jsonl.gz", "rt") as file:
-        lines = file.readlines()
+    lines = sample_1500
     (home / "private.jsonl").write_text("".join(lines[:400]))
     (home / "public.jsonl").write_text("".join(lines[400:]))
     return home / "private.jsonl", home / "public.jsonl"

@@ -16,6 +16,7 @@ from dplda.report.pictures import percent
 from dplda.report.promise import success_under_filter
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_a_run_is_reported_by_its_id_into_the_file_named(dplda, saved: str, home: Path) -> None:
     answer = dplda("report", saved[:-2], "--output", home / "r.html")
     assert answer.status == 0, answer.err
@@ -43,6 +44,7 @@ def second_run() -> str:
     return reservation.run
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dplda, saved: str, home: Path) -> None:
     model = make_model()
     replace(model, facts=replace(model.facts, run=saved, dataset="reviews")).save(home / "m")
@@ -63,6 +65,7 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     assert not (home / "ledger.db").exists()
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantees(
     dplda, saved: str, home: Path
 ) -> None:
@@ -75,6 +78,7 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
     assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_a_page_of_two_collections_has_the_guarantee_that_the_ledger_knows(dplda, saved: str, home: Path) -> None:
     for folder, run in (("m", saved), ("n", second_run())):
         with_facts(make_model(), run=run, dataset="reviews").save(home / folder)
@@ -84,6 +88,8 @@ def test_a_page_of_two_collections_has_the_guarantee_that_the_ledger_knows(dplda
     assert "This holds for the 2 runs recorded under the name <bdi>reviews</bdi> together" in page
 
 
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.full
 @pytest.mark.filterwarnings("error::dplda.base.errors.SharedDocumentsWarning")  # it must not end a run
 def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, home: Path) -> None:
     """Which names share documents is not for the page; that other names may, and who can see it, is."""
@@ -124,6 +130,7 @@ def report_with(dplda, reservation: Reservation, *names: str) -> tuple[str, str]
 LITTLE = [gaussian(mu_squared=0.05)]
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize(("first", "later"), [("a", "b"), ("b", "a")])
 def test_names_of_the_same_documents_share_the_largest_total_of_any(dplda, home: Path, first: str, later: str) -> None:
     """It was stated at the later name's total, which may have been chosen by what the earlier one showed."""
@@ -166,6 +173,7 @@ def test_no_total_is_stated_for_several_names_of_which_one_is_a_series(dplda, ho
     assert "--same-text" not in told, "it would be refused"
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_names_that_are_unknown_or_too_few_are_refused_with_the_reason(dplda, home: Path) -> None:
     ledger = Ledger()
     runs = {}
@@ -186,6 +194,7 @@ def test_names_that_are_unknown_or_too_few_are_refused_with_the_reason(dplda, ho
     assert "it shares documents with a, whose 1 run is not counted here" in told
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:
     hidden = make_model().top_words(1)[0][0][0]
     answer = dplda(
@@ -227,12 +236,14 @@ def test_names_of_topics_need_a_single_run(dplda, saved: str, home: Path) -> Non
     assert "--name works for a report of one run" in answer.err
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_json_names_runs_and_file(dplda, saved: str, home: Path) -> None:
     record = dplda("report", home / "models" / "saved", "--json").json
     assert record == {"runs": ["toy-aaaaaa"], "report": "report.html", "private": True}
     assert (home / "report.html").is_file()
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_several_runs_make_one_page(dplda, saved: str, home: Path) -> None:
     other = make_model(seed=1)
     replace(other, facts=replace(other.facts, run="toy-bbbbbb")).save(home / "models" / "other")
@@ -270,6 +281,7 @@ def test_wrong_usage_spends_and_writes_nothing(dplda, home: Path, arguments: tup
     assert not list(home.glob("*.html"))
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_who_reports_a_run_that_is_not_private_is_told(dplda, home: Path, model: TopicModel) -> None:
     privacy = replace(model.privacy, sound=False, epsilon=float("inf"), reason="NOT PRIVATE: simulated")
     replace(model, privacy=privacy).save(home / "models" / "open")

@@ -12,6 +12,7 @@ from dplda.model import load
 FIT = ("--topics", 4, "--epsilon", 60, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
 
 
+@pytest.mark.full
 def test_guided_topics_keep_their_names(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", "s", "--documents", 2500).status == 0
     dplda("budget", "grant", "sample", "--epsilon", 200, "--delta", 1e-5)  # nearly no noise

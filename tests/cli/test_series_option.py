@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from pathlib import Path
 
@@ -25,14 +24,11 @@ FIT = (
 
 
 @pytest.fixture
-def weeks(dplda, home: Path) -> list[Path]:
+def weeks(sample_3000: list[str], home: Path) -> list[Path]:
     """Three weeks of texts."""
-    assert dplda("corpus", "sample", "s", "--documents", 3000).status == 0
-    with gzip.open("s/sample.jsonl.gz", "rt") as file:
-        lines = file.readlines()
     files = [home / f"week-{number}.jsonl" for number in (1, 2, 3)]
     for number, week in enumerate(files):
-        week.write_text("".join(lines[1000 * number : 1000 * (number + 1)]))
+        week.write_text("".join(sample_3000[1000 * number : 1000 * (number + 1)]))
     return files
 
 

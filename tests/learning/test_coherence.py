@@ -109,7 +109,7 @@ def two_topics(n=20_000, share=1.0, held=0.6, exclusive=False, seed=0):
 @pytest.mark.parametrize(
     "case", [{"exclusive": True}, {"share": 0.06}, {"share": 0.3, "held": 0.9}], ids=["never", "rare", "often"]
 )
-@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+@pytest.mark.parametrize("epsilon", full_after(1, [1.0, 100.0]))
 def test_rare_exclusive_and_common_words_are_told(model, case, epsilon):
     matrix, topics = two_topics(**case)
     model = handmade(model, topics)
@@ -129,6 +129,7 @@ def test_words_of_no_topic_that_is_present_are_no_obstacle(model, tmp_path):
     assert np.isfinite(found.coherence.topics.value).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", full_after(1, [0.05, 0.001, 1.0]))
 def test_intervals_of_few_documents_hold_the_exact_coherence(model, epsilon):
     matrix, topics = two_topics(n=300, held=0.3)

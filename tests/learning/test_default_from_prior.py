@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 import dplda
 from dplda.base.distributions import on_words
@@ -83,7 +84,7 @@ def test_too_few_documents_for_private_words_are_enough_for_a_prior(tmp_path):
 
 
 @pytest.mark.parametrize("prior", [KNOWN, UNRELATED])
-@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("public", full_after(1, [False, True]))
 def test_both_ways_charge_planned_events_only(prior, public, tmp_path):
     ledger = dplda.Ledger(tmp_path / "ledger.db")
     corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=public)

@@ -91,7 +91,7 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
     return replace(released, topics=on_words(released.topics, released.words, words))
 
 
-@pytest.mark.parametrize("placement", DENSE)
+@pytest.mark.parametrize("placement", full_after(2, DENSE))
 def test_vanishing_noise_gives_the_topics_of_no_noise_and_more_does_not(placement, toy, plain):
     """Multipliers of 0.03 are near the least that T8 allows; one unit in three hundred is clipped at epsilon 100."""
     of = plain if placement == "config4" else toy

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libraries import LIBRARIES, random_rows
@@ -197,7 +198,7 @@ def test_the_clip_is_the_least_threshold_that_few_scores_exceed_by_noisy_counts_
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("p", [1, 3])
+@pytest.mark.parametrize("p", full_after(1, [3, 1]))
 def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
     random, worst, worst_pair = np.random.default_rng(0), 0.0, 0.0
     A, j = random_rows(30, D), _HALVINGS - 3

@@ -59,7 +59,7 @@ def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
 
 
 @pytest.mark.parametrize("gpu", [pytest.param(EmulatedGpu(), id="emulated"), *GPUS[1:]])
-@pytest.mark.parametrize("read", [None, 900])
+@pytest.mark.parametrize("read", full_after(1, [900, None]))
 def test_products_on_a_gpu_are_those_of_the_cpu_to_the_last_bit(store, gpu, read, monkeypatch):
     if read:
         monkeypatch.setattr("dplda.private.passes.local_passes._IN_MEMORY_BYTES", 0)

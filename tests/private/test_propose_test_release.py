@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from gate_helpers import WORDS, NoNoise, curator, gaussian, passes_over, seal, store_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -199,7 +200,7 @@ def test_no_neighbour_moves_the_decomposition_beyond_the_sensitivities_of_its_te
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("per_unit", [1, 3])
+@pytest.mark.parametrize("per_unit", full_after(1, [3, 1]))
 def test_no_neighbour_moves_the_topics_beyond_the_sensitivities_of_their_tests(adjacency, per_unit):
     random, worst = np.random.default_rng(per_unit), 0.0
     for seed in range(3):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from tiny_units import Units, as_document, contribution_of, lattice_sum, norms
 
 from dplda.learning.synthetic import draw_counts
@@ -94,7 +95,7 @@ def test_a_large_corpus_averages_to_the_population_moment(corpus, name):
     assert error.max() < 0.02 * np.abs(means).max()  # the check is sharp enough to see a wrong constant
 
 
-@pytest.mark.parametrize("length", [3, 4])
+@pytest.mark.parametrize("length", full_after(1, [3, 4]))
 @pytest.mark.parametrize("name", list(examples(3, np.ones(3))))
 def test_the_expectation_over_all_documents_is_the_population_moment(name, length):
     topics, alpha, s = (

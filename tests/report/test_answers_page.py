@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answer_data import BY_MONTH, BY_TEAM, WORDS, count_table, counts, everything, findings, word_table, words
+from full_helpers import full_after
 from report_data import HOSTILE, Page, all_runs, run_model
 
 from dplda.base.errors import InputError
@@ -123,7 +124,7 @@ def test_nothing_is_shown_but_what_the_ledger_has_as_released(tmp_path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-@pytest.mark.parametrize("word", HOSTILE)
+@pytest.mark.parametrize("word", full_after(3, HOSTILE))
 def test_names_questions_groups_and_words_are_escaped(tmp_path, word, without_charts):
     names = (shown(word), "heat", NONE)
     model = run_model(words=[f"{word}{i}" if i else word for i in range(12)])

@@ -116,6 +116,7 @@ def test_text_in_a_chart_stays_text_even_if_it_looks_like_a_colour_markup_or_a_f
     assert [text for text in told if text in given] == given * 2
 
 
+@pytest.mark.full
 def test_a_chart_is_drawn_in_silence_where_matplotlib_can_keep_no_list_of_fonts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code = "from dplda.report.pictures import Chart; print(len(Chart(lambda axes: None, height=200).svg('x')) > 0)"

@@ -17,6 +17,7 @@ def page(tmp_path: Path, **facts: object) -> str:
     return " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("public", [True, False])
 def test_topics_of_a_prior_are_said_to_be(tmp_path: Path, public: bool) -> None:
     said = page(tmp_path, prior=PRIOR | {"declared_public": public}, prior_used=True)
@@ -27,11 +28,13 @@ def test_topics_of_a_prior_are_said_to_be(tmp_path: Path, public: bool) -> None:
     assert "subjects of fewer do not appear" not in said
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_a_prior_that_was_not_used_is_said_to_be(tmp_path: Path) -> None:
     said = page(tmp_path, prior=PRIOR, prior_used=False)
     assert "they did not explain the documents and were not used." in said
     assert "were known before" not in said
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_without_a_prior_nothing_is_said_of_one(tmp_path: Path) -> None:
     assert "Prior topics" not in page(tmp_path)

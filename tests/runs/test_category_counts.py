@@ -78,6 +78,7 @@ def test_counts_are_the_exact_ones_with_the_noise_that_they_state(at_most, ledge
     assert [(e.stage, e.mechanism) for e in counts.privacy.events] == [("table", "gaussian")]
 
 
+@pytest.mark.full
 def test_the_noise_drawn_has_the_standard_deviation_that_is_stated():
     totals, sizes = truth(3)
     prepared, away, of_sizes = corpus().asking(listed_categories(RULES)), [], []

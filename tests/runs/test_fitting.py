@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
+from full_helpers import full_after
 from placement_lists import PRIVATE
 from scipy import sparse
 
@@ -180,7 +181,7 @@ def never_by_chance(monkeypatch):
     monkeypatch.setattr("dplda.runs.enough._DEVIATIONS", -3.0)
 
 
-@pytest.mark.parametrize("placement", PRIVATE)
+@pytest.mark.parametrize("placement", full_after(2, PRIVATE))
 def test_words_that_no_document_has_end_a_run_of_any_placement_after_its_size(
     planted, ledger, never_by_chance, placement
 ):

@@ -34,6 +34,7 @@ def some_totals(sizes, n, seed=0):
     return np.random.default_rng(seed).beta(0.3, 1, (len(sizes), n)) * np.array(sizes)[:, None]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [(400, 800, 2000), SIZES])
 @pytest.mark.parametrize("precision", full_after(1, [0.5, 0.29]))
 def test_intervals_of_numbers_and_shares_hold_in_95_percent(sizes, precision):

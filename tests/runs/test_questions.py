@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
+from full_helpers import full_after
 
 import dplda
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
@@ -72,7 +73,7 @@ def with_dp_accounting(events, delta: float) -> float:
 
 
 @pytest.mark.parametrize("questions", [QUESTIONS, ABOUT[1:2], [TOPICS, ABOUT[2]], [TOPICS]])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (4.0, 1e-5)])
+@pytest.mark.parametrize(("epsilon", "delta"), full_after(1, [(0.5, 1e-6), (4.0, 1e-5)]))
 def test_the_events_of_all_questions_compose_to_at_most_the_epsilon_of_the_plan(ledger, questions, epsilon, delta):
     run = plan_questions(questions, corpus(), ledger, options(epsilon=epsilon, delta=delta))
     theirs = with_dp_accounting(run.events, delta)

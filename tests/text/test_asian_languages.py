@@ -61,7 +61,7 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_latin_letters_and_digits_are_one_word_beside_other_scripts(language: str) -> None:
     found = words_of(MIXED[language], tokens(language))
     mixed = {word for word in found if any(map(str.isdecimal, word))}
@@ -85,7 +85,7 @@ def test_languages_without_inflection_have_no_lemmas(language: str) -> None:
         find_tokens(Tokenization(language=language, lemmas=True))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_earlier_documents_change_nothing(language: str, data: st.DataObject) -> None:
@@ -100,7 +100,7 @@ def test_earlier_documents_change_nothing(language: str, data: st.DataObject) ->
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_a_new_process_finds_the_same_words_and_writes_nothing(language: str, tmp_path: Path) -> None:
     script = (
         "import pickle, sys; tokens, text = pickle.load(sys.stdin.buffer)\n"
@@ -118,7 +118,7 @@ def test_a_new_process_finds_the_same_words_and_writes_nothing(language: str, tm
     assert [place for place in tmp_path.rglob("*") if place.is_file()] == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_nothing_is_logged(language: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     caplog.set_level(logging.DEBUG)
     SegmentedTokens(language, WordRule((), {})).pieces(TEXTS[language])
@@ -126,7 +126,7 @@ def test_nothing_is_logged(language: str, caplog: pytest.LogCaptureFixture, capf
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_long_documents_are_read_in_parts(language: str) -> None:
     text = TEXTS[language].replace(" ", "") + "。"
     found = words_of(text * 2000, tokens(language))
@@ -163,7 +163,7 @@ def test_vowel_signs_belong_to_words_where_they_are_written() -> None:
     assert WordRule((), {})("ที่") == ""
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_a_missing_segmenter_is_refused_before_documents_are_read(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from full_helpers import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,13 +82,13 @@ def test_languages_with_a_segmenter_have_dictionary_forms(language: str, word: s
 
 
 @pytest.mark.parametrize("lemmas", [False, True])
-@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", full_after(1, TOKENIZERS))
 def test_all_words_of_a_list_of_frequent_words_are_found(tokenizer: str, lemmas: bool) -> None:
     words = wordlists.frequent_words("en", 5000, tokenizer=tokenizer, lemmas=lemmas)
     assert match_words(words, Tokenization(tokenizer=tokenizer, lemmas=lemmas)).words == tuple(words)
 
 
-@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", full_after(1, TOKENIZERS))
 @settings(max_examples=200, deadline=None)
 @given(entry=ENTRY, around=st.tuples(ENTRY, ENTRY))
 def test_whatever_text_contains_is_found_and_whatever_is_found_text_can_contain(

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from hypothesis import given
 from hypothesis import strategies as st
 from placement_lists import EVERY
@@ -232,7 +233,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("by_person", [False, True])
+@pytest.mark.parametrize("by_person", full_after(1, [True, False]))
 @pytest.mark.parametrize("run", RUNS)
 def test_a_seeded_fit_is_the_same_with_ineligible_rows(run: str, by_person: bool) -> None:
     assert seeded(planted(300, by_person), **RUNS[run]) == seeded(planted(0, by_person), **RUNS[run])
@@ -263,7 +264,7 @@ QUERIES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("by_person", [False, True])
+@pytest.mark.parametrize("by_person", full_after(1, [True, False]))
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_seeded_query_is_answered_the_same(model: dplda.TopicModel, query: str, by_person: bool) -> None:
     answers = [
@@ -307,7 +308,7 @@ def test_short_texts_name_no_groups_however_often_they_are_copied(model: dplda.T
     reading = {"language": "en", "lemmas": False, "tokenizer": "fast"}
     replace(model, facts=replace(model.facts, **reading)).save(home / "model")
     texts = [{"text": ("yes", "no", "")[number % 3], "product": f"secret {number % 3}"} for number in range(900)]
-    for copy in range(12):
+    for copy in range(3):
         lines = [*texts, *({"text": "another row", "product": "secret 0"} for _ in range(copy))]
         (home / f"copy{copy}.jsonl").write_text("\n".join(map(json.dumps, lines)))
         given = ("--by", "product", "--epsilon", 1, "--tokenizer", "fast", "--quiet")

@@ -133,7 +133,7 @@ def expected_in_workbook(written: Sequence[Row]) -> list[Found]:
 WORKBOOK = settings(ANY, max_examples=12)  # each is read by processes of its own
 
 
-@pytest.mark.parametrize("ending", WORKBOOKS)
+@pytest.mark.parametrize("ending", full_after(1, WORKBOOKS))
 @WORKBOOK
 @given(written=rows(PLAIN))
 def test_what_was_written_into_a_workbook_is_read(tmp_path: Path, ending: str, written: list[Row]) -> None:
@@ -141,7 +141,7 @@ def test_what_was_written_into_a_workbook_is_read(tmp_path: Path, ending: str, w
     assert read(tmp_path / f"c.{ending}", content) == expected_in_workbook(kept)
 
 
-@pytest.mark.parametrize("ending", WORKBOOKS)
+@pytest.mark.parametrize("ending", full_after(1, WORKBOOKS))
 @WORKBOOK
 @given(written=rows(PLAIN).filter(lambda written: len(written) > 1), data=st.data())
 def test_another_row_of_a_workbook_changes_no_other(
@@ -207,7 +207,9 @@ WORDS = st.lists(st.sampled_from(["apple", "banana\r", "cherry\n", '"date"', "el
 
 @pytest.mark.parametrize(
     "name",
-    ["csv excel", "csv excel-tab", "pandas csv", "polars csv", "json utf-8", "json array ascii", "arrow parquet"],
+    full_after(
+        3, ["csv excel", "json utf-8", "arrow parquet", "csv excel-tab", "pandas csv", "polars csv", "json array ascii"]
+    ),
 )
 @settings(ANY, max_examples=12)
 @given(written=rows(WORDS.map(" ".join)).filter(bool))

@@ -58,7 +58,7 @@ HUGE = np.full(len(WORDS), 2.0**31 - 1)
 NOTHING = np.zeros(len(WORDS))
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("adjacency", full_after(1, ["add-remove", "replace"]))
 @pytest.mark.parametrize("placement", ALWAYS_ANSWERS)
 def test_a_unit_moves_no_answer_of_any_placement_by_more_than_the_noise_is_made_for(monkeypatch, placement, adjacency):
     other = NOTHING if adjacency == "add-remove" else ALONE[::-1]

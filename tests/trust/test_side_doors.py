@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from canaries import COMMON, MARK, documents, holds_canary
+from full_helpers import full_after
 
 from dplda.cli.main import main
 from dplda.private.curator import Curator
@@ -195,7 +196,7 @@ def people(seed: int, number: int) -> bytes:
     return documents(number // 3, seed) + "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
 
 
-@pytest.mark.parametrize(("epsilon", "status", "few"), [("2", 0, 1e3), ("2", 0, 0.0), ("0.01", 4, 1e3)])
+@pytest.mark.parametrize(("epsilon", "status", "few"), full_after(2, [("2", 0, 1e3), ("0.01", 4, 1e3), ("2", 0, 0.0)]))
 def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkeypatch, epsilon, status, few) -> None:
     monkeypatch.setattr("dplda.learning.placements.default._FEW", few)  # topics are learned from pairs, or from moments
     tape: list[Any] = []
