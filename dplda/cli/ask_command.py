@@ -10,7 +10,7 @@ import click
 
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.check_command import look, show_dry_run, unused_grant_of
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
@@ -98,6 +98,8 @@ def ask(
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)
+    for line in unused_grant_of(planned, ledger):
+        say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
         findings = planned.execute(ledger, folder=models / planned.id, progress=progress)
     private_notes(source.notes)

@@ -143,8 +143,9 @@ def examine(
                 "The command as you typed it does not name the column of the text. The command below does, and "
                 "everything here is about that one."
             )
-    unit = report.people or chosen.get("unit_field")
-    report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
+    proposed = report.people if extra is None else None  # a dry run is of the unit that was typed
+    unit = proposed or chosen.get("unit_field")
+    report.options = chosen if proposed is None else chosen | {"unit_field": proposed}
     try:
         read(paths, chosen)
     except InputError as error:
@@ -162,6 +163,15 @@ def examine(
 
         report.unit, report.n_units = unit, estimated_units(report.sample, unit)
     report.command = shlex.join([*words, *(tell_expected(report) if extra is None else extra)])
+    if proposed is not None and report.condition and report.sample is not None:
+        from dplda.runs.advice import advise
+
+        documents = estimated_units(report.sample, None)
+        if documents and advise(documents).ends_with_topics:
+            report.remarks.append(
+                f"Without --unit-field {proposed}, each document is protected by itself, and about {_about(documents)} "
+                "of them are enough for topics. Somebody with many documents is protected less."
+            )
     return report
 
 
@@ -477,7 +487,10 @@ def _tell(report: Report) -> None:
         say(report.price)
     if report.command:
         if not report.granted:
-            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
+            say(
+                "Before the first run, fix what all runs together may spend, unless you have: `dplda budget grant "
+                "--help` says how."
+            )
         if report.for_fit and _SIZED & set(shlex.split(report.command)):
             say("The settings below follow from the size of your text: whoever sees them learns something of it.")
         say(f"{report.condition or 'Next'}:")
@@ -605,17 +618,24 @@ def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
     ]
 
 
+def unused_grant_of(run: Run[Any], ledger: Ledger) -> list[str]:
+    """Say that the first `run` on a dataset has no grant, and that one of almost that name has, which nobody uses."""
+    records = ledger.datasets()
+    if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
+        return []
+    unused = [record.name for record in records if record.grant.created is not None and not record.runs]
+    return [
+        f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is that "
+        f"another spelling? Then grant {run.dataset} the same first."
+        for meant in get_close_matches(run.dataset, unused, n=1)
+    ]
+
+
 def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
     """Add to `report` what the planned `run` would take of its dataset's budget. Raises `BudgetRefused`."""
     quoted = run.quote(ledger)
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
-    if not report.granted:
-        unused = [each.name for each in ledger.datasets() if each.grant.created is not None and not each.runs]
-        if meant := get_close_matches(run.dataset, unused, n=1):
-            report.remarks.append(
-                f"Dataset {run.dataset} has no grant of its own. There is one for {meant[0]}, which no run has "
-                f"charged. Is that another spelling? Then grant {run.dataset} the same first."
-            )
+    report.remarks += unused_grant_of(run, ledger)
     if not run.reason:
         from dplda.report import promise
 
@@ -634,6 +654,6 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
     if quoted.share_of_mu_squared < quoted.share:
         report.price += (
             " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "
-            "epsilon costs the same. With public lists (--groups, --vocabulary) it would be "
-            f"{quoted.share_of_mu_squared:.1%}."
+            "epsilon costs the same. With public lists (--groups, --from and --to of periods, or --vocabulary of "
+            f"words) it would be {quoted.share_of_mu_squared:.1%}."
         )

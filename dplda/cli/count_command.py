@@ -112,7 +112,7 @@ def _show_table(one: CountTable, unit: str) -> None:
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
     rows: list[tuple[str, ...]] = []
     for index, group in enumerate(one.rows):
-        names = (*group, f"{units.value[index]:,.0f}") if one.by else ()
+        names = (*group, whole_number(units, index)) if one.by else ()
         if one.by and not tells[index]:
             rows.append((*names, "too small to tell", "", ""))
             continue
@@ -120,7 +120,15 @@ def _show_table(one: CountTable, unit: str) -> None:
             place = index, category
             rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
             names = ("",) * len(names)
-    heads = (*one.by, f"{unit}s") if one.by else ()
+    if one.by:
+        whole = one.whole()
+        found, shares, names = whole.matches(), whole.shares(), ("all", *[""] * (len(one.by) - 1))
+        names = (*names, whole_number(whole.units(), 0))
+        for category in order:
+            place = 0, category
+            rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
+            names = ("",) * len(names)
+    heads = (*one.by, f"{unit}s (95 %)") if one.by else ()
     table((*heads, "category", _NUMBER, _SHARE), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")

@@ -267,7 +267,13 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         print_json(_contrast_record(models, compared, shares))
         return
     runs = [model.facts.run or given for model, given in zip(models, (first, second), strict=True)]
-    names = [[f"{t} {title}" for t, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
+    names = [
+        [
+            f"{t} {title}{'' if t in model.listed_topics else ' (noise)'}"
+            for t, title in enumerate(model.titles(_TITLE_WORDS))
+        ]
+        for model in models
+    ]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
         return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(pair.topics)]
@@ -288,8 +294,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents; topics are the same "
-        "from 0.5 on. A topic is only in one run if the other has nothing near it, which noise hardly explains. An "
-        "unclear one may be missing from the other run because of noise."
+        "from 0.5 on, each the same as one other at most. A topic is only in one run if the other has nothing near it, "
+        "which noise hardly explains. An unclear one may be missing from the other run because of noise, be called "
+        "noise there, or be near a topic that another one is the same as."
     )
     if any(share["low"] is None for part in shares for share in part):
         say(

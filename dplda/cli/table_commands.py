@@ -14,7 +14,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import Report, look, new_name_of, show_dry_run
+from dplda.cli.check_command import Report, look, new_name_of, show_dry_run, unused_grant_of
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -51,7 +51,7 @@ _LARGEST = 3  # topics that are shown of each group
 _SHOWN_CHANGES = 12
 _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
-_OTHERWISE = "pass --yes to tabulate all the same, or name another column or list."
+_OTHERWISE = "pass --yes to go on all the same, or name another column or list."
 
 _sampling_option = click.option(
     "--sampling",
@@ -115,8 +115,8 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="COLUMN[,COLUMN]|month(COLUMN)",
             help="Group by columns, by day(), week(), month(), quarter() or year() of a date, by bool() of truth "
-            "values, or by category() of a category; may be repeated for more tables. Without --by and --between, the "
-            "table has one row for all documents.",
+            "values, or by category() of one of --categories, where there are some; may be repeated for more tables. "
+            "Without --by and --between, the table has one row for all documents.",
         ),
     ):
         command = add(command)
@@ -188,7 +188,8 @@ def carry_out(
         return
     ask_about_misfits(corpus, source, wanted, options)
     ledger = open_ledger(asked.ledger_path)
-    for line in () if model is None else new_name_of(planned, model, ledger):
+    notes = [] if model is None else new_name_of(planned, model, ledger)
+    for line in (*notes, *unused_grant_of(planned, ledger)):
         say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
         found = planned.execute(ledger, progress=progress)
@@ -474,13 +475,10 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
     certain = sorted(one.changes(), key=lambda change: -abs(change.value))
     if not pairs:
         return
-    since = "from one period to the next" if one.period_axis is not None else "between a group and all others"
-    if one.compares_two:
-        since = "between the two groups"
     if not certain:
-        say(f"No difference {since} holds with 95 % probability.")
+        say(f"No difference {one.since} holds with 95 % probability.")
         return
-    say(f"Differences {since} that hold, all of them together, with 95 % probability:")
+    say(f"Differences {one.since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
         say(f"  {change.describe(names[change.topic], noun)}")
     if len(certain) > _SHOWN_CHANGES:

@@ -105,7 +105,9 @@ def show_word_tables(found: Words) -> None:
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
     rows: list[tuple[str, ...]] = []
-    for row, contrasts in zip(one.rows, one.distinctive(), strict=True):
+    for row, contrasts, rest in zip(one.rows, one.distinctive(), one.rest, strict=True):
+        if rest and one.compares_two:
+            continue  # of all others, which are compared with nothing
         certain = [f"{each.word} {each.lift.low:.1f}" for each in contrasts or () if each.certain]
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
     head = "words that are more frequent here, and at least how many times"

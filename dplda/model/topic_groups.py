@@ -189,7 +189,7 @@ class ComparedTopics:
     words: tuple[str, ...]
     """The words that both models have."""
     correlations: NDArray[np.float64]
-    """The correlation of every two listed topics, (n_first, n_second)."""
+    """The correlation of every two topics, (k_first, k_second), also of those that are called noise."""
     pairs: tuple[TopicPair, ...]
     """Listed topics matched one to one, so that the sum of their correlations is largest."""
     only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]]
@@ -221,13 +221,15 @@ class ComparedTopics:
         return float(np.mean([pair.correlation for pair in self.pairs]))
 
     def nearest(self, side: int) -> list[TopicPair]:
-        """Return each listed topic of the model `side`, 0 or 1, with the topic of the other that is most correlated."""
-        first, second = self.topics
+        """Return each listed topic of the model `side`, 0 or 1, with the topic of the other that is most correlated.
+
+        That one may be called noise in its own run: a topic that it looks like is in that run, too.
+        """
         if side == 0:
-            places = [(row, int(best)) for row, best in enumerate(self.correlations.argmax(axis=1))]
+            places = [(topic, int(self.correlations[topic].argmax())) for topic in self.topics[0]]
         else:
-            places = [(int(best), column) for column, best in enumerate(self.correlations.argmax(axis=0))]
-        return [TopicPair(first[i], second[j], float(self.correlations[i, j])) for i, j in places]
+            places = [(int(self.correlations[:, topic].argmax()), topic) for topic in self.topics[1]]
+        return [TopicPair(i, j, float(self.correlations[i, j])) for i, j in places]
 
 
 def compare_topics(first: TopicModel, second: TopicModel) -> ComparedTopics:
@@ -245,12 +247,10 @@ def compare_topics(first: TopicModel, second: TopicModel) -> ComparedTopics:
             "Compare runs on the same kind of text, or report each run by itself."
         )
     listed = tuple(first.listed_topics), tuple(second.listed_topics)
-    correlations = _correlations(first, second, words)[np.ix_(*listed)]
-    rows, columns = linear_sum_assignment(np.maximum(correlations, 0.0), maximize=True)
-    pairs = [
-        TopicPair(listed[0][row], listed[1][column], float(correlations[row, column]))
-        for row, column in zip(rows, columns, strict=True)
-    ]
+    correlations = _correlations(first, second, words)
+    rows, columns = linear_sum_assignment(np.maximum(correlations[np.ix_(*listed)], 0.0), maximize=True)
+    matched = [(listed[0][row], listed[1][column]) for row, column in zip(rows, columns, strict=True)]
+    pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
     compared = ComparedTopics(listed, words, correlations, tuple(pairs), ((), ()))
     only = (

@@ -137,7 +137,7 @@ def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str =
     """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
     certain = [change for change in table.changes() if change.topic in names]
     if not certain:
-        return "No difference holds with 95 % probability."
+        return f"No difference {table.since} holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
     told = shown("; ".join(change.describe(names[change.topic], noun) for change in largest))
     more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""

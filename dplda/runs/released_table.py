@@ -141,6 +141,13 @@ class ReleasedTable:
         )
 
     @property
+    def since(self) -> str:
+        """Between what `changes` are, in words."""
+        if self.compares_two:
+            return "between the two groups"
+        return "between a group and all others" if self.period_axis is None else "from one period to the next"
+
+    @property
     def _offset(self) -> float:
         """The mean of the shares in a row, which sum to 1."""
         return 1 / self.n_topics

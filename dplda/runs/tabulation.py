@@ -283,8 +283,8 @@ def _in_corpus(grouping: Grouping, corpus: Corpus) -> Grouping:
     if attribute.period != CATEGORY:
         return grouping
     if attribute.column not in corpus.categories:
-        known = f" They are {', '.join(corpus.categories)}." if corpus.categories else " Documents are asked nothing."
-        raise InputError(f"{attribute.column!r} is no category.{known}")
+        known = "They are " + ", ".join(corpus.categories) if corpus.categories else "Only counts and words have some"
+        raise InputError(f"{attribute.column!r} is no category. {known}.")
     return replace(grouping, attribute=replace(attribute, answer=corpus.categories.index(attribute.column) + 1))
 
 
