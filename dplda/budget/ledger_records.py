@@ -354,6 +354,8 @@ class DatasetRecord:
     """
     capacity: Cost
     """The least mu^2 and the least delta that the grants in force of the linked datasets allow."""
+    limit: tuple[str, Grant] | None = None
+    """The linked dataset whose grant in force allows the least mu^2, and that grant; None if it is this dataset."""
     run_cost: Cost | None = None
     """What the plan of the dataset's latest charged run costs; None without one."""
     linked: tuple[str, ...]
@@ -403,11 +405,15 @@ class DatasetRecord:
     @property
     def in_short(self) -> str:
         """What was spent of the grant, and how many more runs like the latest one fit, in plain words."""
-        if self.grant.unbounded:
+        if math.isinf(self.capacity.mu_squared):
             return "spending has no limit"
         if self.grant.lapsed:
             return f"nothing may be spent before it is granted again: {self.grant.lapsed}"
-        granted = f"epsilon {self.grant.epsilon:g} (at delta {self.grant.delta:g})"
+        name, grant = self.limit or (self.name, self.grant)
+        granted = f"epsilon {grant.epsilon:g} (at delta {grant.delta:g})"
+        if name != self.name:
+            granted += f", the grant of {name}, which shares documents with it (exact, not for publication)"
+        spent = at_least(self._spent_epsilon(grant.delta))
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
@@ -420,13 +426,16 @@ class DatasetRecord:
         if self.parallel:
             most = self.batches_per_document
             dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
-            return f"epsilon {at_least(self.spent_epsilon)} of {granted} spent by the {dearest}"
-        return f"epsilon {at_least(self.spent_epsilon)} spent of {granted}{more}"
+            return f"epsilon {spent} of {granted} spent by the {dearest}"
+        return f"epsilon {spent} spent of {granted}{more}"
 
     @property
     def spent_epsilon(self) -> float:
         """epsilon (nats) of `spent` at the grant's delta minus failure probabilities; may be infinite."""
-        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), self.grant.delta - self.spent.delta)
+        return self._spent_epsilon(self.grant.delta)
+
+    def _spent_epsilon(self, delta: float) -> float:
+        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), delta - self.spent.delta)
 
     @property
     def remaining(self) -> float:

@@ -262,7 +262,8 @@ def admit(
             )
     whole = after.total([*earlier, run])
     together = _charged_together(after, run, linked)
-    for name in sorted(linked, key=lambda name: (name != run.dataset, name)):  # the run's own dataset first
+    # That which allows least first, and the run's own dataset before others: what the message says is left, is.
+    for name in sorted(linked, key=lambda name: (state.grant(name).capacity.mu_squared, name != run.dataset, name)):
         _check_budget(state, name, whole, run, runs, together)
 
 
@@ -374,10 +375,8 @@ def _check_reading(earlier: Sequence[RunRecord], run: RunRecord) -> None:
 
 def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str]) -> str:
     """Say which datasets are charged together, and how many batches of a series a document of `run` pays for."""
-    names = ", ".join(repr(name) for name in linked if name != run.dataset)
-    shared = (
-        f" It shares documents with {names} (exact, not for publication): all are charged together." if names else ""
-    )
+    names = ", ".join(map(repr, linked))
+    shared = f" Charged together (exact, not for publication) are {names}." if len(linked) > 1 else ""
     most = state.batches_per_document(run.dataset)
     if run.parallel_batch is None or most == 1:
         return shared

@@ -104,6 +104,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
             shared_batches.update(batches)
     spent, capacities = state.total(charged), [state.grant(each).capacity for each in linked]
     capacity = Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
+    least = min((name, *linked), key=lambda each: state.grant(each).capacity.mu_squared)  # its own, if it is as small
     return DatasetRecord(
         name=name,
         unit=charged[0].unit if charged else None,
@@ -119,6 +120,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
         refused=bool(runs) and runs[-1].status == Status.REFUSED,
         capacity=capacity,
+        limit=None if least == name else (least, state.grant(least)),
         run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
         batches=tuple(dict.fromkeys(run.batch for run in own if run.batch is not None)),
         id_field=next((run.id_field for run in own if run.id_field is not None), None),

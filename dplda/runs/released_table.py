@@ -315,7 +315,7 @@ class ReleasedTable:
             std=float(std),
         )
 
-    def whole(self) -> ReleasedTable:
+    def whole(self) -> Self:
         """Return the table of all units in one row, without groups."""
         std = self.std * np.sqrt(len(self.rows))
         totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)

@@ -40,12 +40,12 @@ class Recorder:
             model.save(folder)
             return model
 
-        return SimpleNamespace(id="toy-aaaaaa", execute=execute)
+        return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute)
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
         self.read = {"path": path, **given}
         unit = given.get("unit_field", "document")
-        return SimpleNamespace(name="reviews", unit=unit, notes=[NOTE], reading={"language": "en"})
+        return SimpleNamespace(name="reviews", unit=unit, notes=[NOTE], reading={"language": "en"}, tokenization=None)
 
 
 @pytest.fixture

@@ -103,11 +103,14 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     assert {pair.first for pair in compared.unclear[0]} == {5}
 
 
-def test_topics_called_noise_are_not_compared() -> None:
+def test_topics_called_noise_are_not_matched_but_are_not_absent_either() -> None:
     model = planted(range(6), 1, verdicts=("clear",) * 5 + ("noise",))
     compared = compare_topics(model, planted(range(6), 2))
     assert compared.topics[0] == (0, 1, 2, 3, 4)
-    assert all(pair.first != 5 for pair in (*compared.pairs, *compared.unclear[0], *compared.unclear[1]))
+    assert all(pair.first != 5 for pair in (*compared.pairs, *compared.unclear[0]))
+    (lonely,) = compared.unclear[1]
+    assert lonely.topics == (5, 5), "the other run has it, and calls it noise"
+    assert compared.only == ((), ())
 
 
 def test_runs_without_a_common_word_are_refused_in_words_that_name_none() -> None:
