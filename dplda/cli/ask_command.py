@@ -124,7 +124,9 @@ def show_findings(findings: Findings) -> None:
     from dplda.cli.count_command import show_count_tables
     from dplda.cli.topics_command import show_topics
     from dplda.cli.words_command import show_word_tables
+    from dplda.learning.estimates import records
     from dplda.runs.indicator_tables import Counts, Words
+    from dplda.runs.released_table import least_noisy_shares
 
     statement = findings.privacy
     if statement.sound:
@@ -144,5 +146,6 @@ def show_findings(findings: Findings) -> None:
         elif answer is not None:
             show_topic_tables(answer, findings.model)
         elif findings.model is not None:
-            show_topics(findings.model)
+            shares = least_noisy_shares(findings.topic_tables, findings.model)
+            show_topics(findings.model, shares=None if shares is None else records(shares))
     say("")

@@ -91,7 +91,7 @@ def topics(
         run_id = model.facts.run
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
     else:
-        show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
+        show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares, typed=run)
         if made_by := model.facts.software:
             say(f"Made by {describe(made_by)}. Compare it with this installation: dplda software {shlex.quote(run)}")
 
@@ -187,11 +187,13 @@ def show_topics(
     relevance: float = 0.6,
     sure: float | None = None,
     shares: Sequence[dict[str, float]] | None = None,
+    typed: str | None = None,
 ) -> None:
     """Print a table of the topics, and what the verdicts mean.
 
     Topics with the verdict ``noise`` are listed only if `noise` is set, or if all are noise. With `sure`, only topics
-    and words of at least that probability are listed. `shares` are the topics' shares by a table.
+    and words of at least that probability are listed. `shares` are the topics' shares by a table; `typed` is what names
+    the model in commands, by default its run.
     """
     every = topics_json(model, top, shares)
     listed = every if noise else [every[topic] for topic in model.listed_topics]
@@ -228,6 +230,12 @@ def show_topics(
             "shares are of this part. Of topics that were chosen like them, an ordinary fit finds about "
             f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
         )
+    elif set(model.verdicts) == {"noise"}:
+        say(
+            f"All {len(every)} topics are noise: do not use them. Public text about the same things (--prior), more "
+            "documents or a larger epsilon would help; `dplda plan` forecasts how much.",
+            style="yellow",
+        )
     elif clear < USEFUL * len(every):
         say(
             f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
@@ -237,8 +245,7 @@ def show_topics(
             style="yellow",
         )
     if hidden:
-        run = model.facts.run or "RUN"
-        name = shlex.quote(str(run))
+        name = shlex.quote(typed or model.facts.run or "RUN")
         what = "topic is" if hidden == 1 else "topics are"
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
 

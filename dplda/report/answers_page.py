@@ -83,8 +83,8 @@ def _answer(findings: Findings, answer: Tables | None, topics: ShownTopics | Non
     if answer is None:
         if model is None or topics is None:
             raise InputError("the topics that this run learned are gone: its model was moved or deleted.")
-        own = [each for each in findings.tables if each is not None]
-        return {"topics": run_section(model, topics, None, findings.run, prefix, own), "pictures": []}
+        section = run_section(model, topics, None, findings.run, prefix, findings.topic_tables)
+        return {"topics": section, "pictures": []}
     if indicator_pictures.are_indicators(answer):
         return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix)}
     known = topics if model is not None and len(model.topics) == answer[0].n_topics else None

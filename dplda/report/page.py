@@ -323,7 +323,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
     """
     shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
-    part = "of the words" if by_table is None else "of the average document"
+    part = "of the words" if by_table is None else shown(f"of the average {model.privacy.unit}")
     if model.facts.prior_used:
         part = "of what is about these topics"
     cards = []

@@ -81,6 +81,11 @@ class Findings:
     """Why each question has no answer, from released numbers; empty for one that has. Without any, all have one."""
 
     @property
+    def topic_tables(self) -> list[Tables]:
+        """The answers that are shares of topics."""
+        return [each for each in self.tables if each is not None and not isinstance(each, Counts | Words)]
+
+    @property
     def dataset(self) -> str:
         """The dataset that the answers are about."""
         named = [each.dataset for each in self.tables if each is not None]

@@ -79,6 +79,13 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert dplda("budget", "verify").status == 0
 
 
+def test_a_topic_has_the_share_of_the_plans_table_on_screen_and_page(dplda, home, plan):
+    answer = dplda("ask", str(plan), "--yes", "-o", "page.html")
+    assert answer.status == 0, answer.err
+    assert "share (95 %)" in answer.out.split("How do teams differ?")[0]
+    assert "of the average document" in (home / "page.html").read_text()
+
+
 def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan):
     record = dplda("ask", plan, "--json").json
     assert [each["question"] for each in record["answers"]] == [each["ask"] for each in PLAN["questions"]]
