@@ -191,7 +191,8 @@ POINTS = (
         facts=("mechanisms", "implementation"),
         shown="report: budget by stage; docs/privacy.md, sections 2 to 5; `dplda software`",
         judge=_met(
-            "Every release is listed with its noise; noise and numerical accounting come from OpenDP and dp_accounting."
+            "Every planned release is listed with its noise, also those that the run did not need; noise and numerical "
+            "accounting come from OpenDP and dp_accounting."
         ),
     ),
     Point(

@@ -476,7 +476,11 @@ class DatasetRecord:
         if self.guaranteed_alone.basis == Basis.LOST:
             return ""
         larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
-        return f"the grant may be raised later to epsilon {' or '.join(larger)}, as listed" if larger else ""
+        return (
+            f"the grant may be raised later to epsilon {' or '.join(larger)}, as fixed before the first output"
+            if larger
+            else ""
+        )
 
     @property
     def to_tell(self) -> str:

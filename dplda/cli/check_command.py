@@ -268,6 +268,8 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
         return
     facts = {column.name: column for column in report.columns}
     report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
+    if DOCUMENT_TEXT in facts and facts[DOCUMENT_TEXT].null_share == 1 and sample.rows:
+        report.problems.append(f"None of the first {len(sample.rows):,} records holds any text.")
     if not report.text_fields or not facts.keys() >= set(report.text_fields):
         return  # the public checks say so
     present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)

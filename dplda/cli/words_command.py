@@ -118,3 +118,7 @@ def _show_table(one: WordTable) -> None:
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
         "probability."
     )
+    if any(name.startswith("category(") for name in one.by):
+        from dplda.runs.indicator_tables import OWN_WORDS
+
+        say(OWN_WORDS)

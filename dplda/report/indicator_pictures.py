@@ -32,7 +32,7 @@ from dplda.report.table_pictures import (
     largest_share,
 )
 from dplda.runs.counting import counted_units
-from dplda.runs.indicator_tables import Counts, CountTable, WordContrast, Words, WordTable
+from dplda.runs.indicator_tables import OWN_WORDS, Counts, CountTable, WordContrast, Words, WordTable
 from dplda.runs.released_table import Tables
 from dplda.text.categories import NO_ANSWER, NONE
 
@@ -93,8 +93,9 @@ def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
         note=f"{note} {_told_counted(table, unit)}",
         drawing=picture,
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_private(table)}Of one {shown(unit)}, these counts and others of their run together reveal "
-        f"at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not the error of a sample.",
+        definition=f"{_told_rules(table)}{_told_private(table)}Of one {shown(unit)}, these counts and others of their "
+        f"run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not the "
+        "error of a sample.",
     )
 
 
@@ -140,6 +141,13 @@ def _told_counted(table: CountTable, unit: str) -> str:
     told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
     several = f"A document in more than {table.at_most} categories counts less in each of them. "
     return f"{several if table.at_most < table.n_topics - 1 else ''}{told}"
+
+
+def _told_rules(table: CountTable) -> str:
+    """Say which documents are in each category."""
+    if not table.rules:
+        return ""
+    return f"In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
 
 
 def _told_private(table: CountTable | WordTable) -> str:
@@ -190,6 +198,7 @@ def _words(table: WordTable, words: Tables, name: str) -> Picture:
     ]
     notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
     notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []
+    notes += [OWN_WORDS] if any(map(category_of, table.by)) and drawn else []
     return Picture(
         name=name,
         title=f"Words that are more frequent in one group than elsewhere, by {by}",

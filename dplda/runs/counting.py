@@ -20,7 +20,15 @@ from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Counts, CountTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
-from dplda.text.categories import NO_ANSWER, NONE, Categories, category_digest, classified_categories, listed_categories
+from dplda.text.categories import (
+    NO_ANSWER,
+    NONE,
+    Categories,
+    category_digest,
+    classified_categories,
+    listed_categories,
+    rules_in_words,
+)
 from dplda.text.records import DOCUMENT
 
 _COUNT = "count"  # the kind of such a run, in its parameters
@@ -132,6 +140,7 @@ def plan_counts(
             titles=names,
             size_precision=size_weight / answer_weight,
             at_most=at_most,
+            rules=rules_in_words(corpus.category_facts),
         )
 
     return plan_by_group(

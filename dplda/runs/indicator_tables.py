@@ -66,6 +66,9 @@ class IndicatorTable(ReleasedTable):
         )
 
 
+OWN_WORDS = "Words that the category itself lists mark it by definition; the others are news."
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CountTable(IndicatorTable):
     """Noisy numbers of documents that match each category, by group; `titles` are the categories.
@@ -74,6 +77,8 @@ class CountTable(IndicatorTable):
     """
 
     at_most: int = 1
+    rules: tuple[str, ...] = ()
+    """What puts a document into each category, in words; empty where a function or a language model decides."""
 
     def matches(self, level: float = 0.95) -> Estimates[np.ndarray]:
         """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
@@ -108,12 +113,13 @@ class CountTable(IndicatorTable):
 
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
-        return super().released() | {"at_most": self.at_most}
+        return super().released() | {"at_most": self.at_most, "rules": list(self.rules)}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> Self:
         """Make a table again from what `released` returned."""
-        return replace(super().of_released(record, sampling=sampling), at_most=int(record["at_most"]))
+        plain = super().of_released(record, sampling=sampling)
+        return replace(plain, at_most=int(record["at_most"]), rules=tuple(record.get("rules", ())))
 
 
 @dataclass(frozen=True)

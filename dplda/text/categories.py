@@ -242,3 +242,16 @@ def answered(records: Records, categories: Categories, columns: Sequence[str]) -
 def category_digest(facts: Mapping[str, Any]) -> str:
     """Return a digest of the `facts` of categories."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def rules_in_words(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say what puts a document into each category by the `facts` of categories; empty if no rules do."""
+    told = []
+    for name, kind, *what in facts.get("rules", ()):
+        if kind == "column":
+            column, *values = what
+            told.append(f"{name}: {column} is {' or '.join(values)}")
+        else:
+            listed = ", ".join(phrase.strip() for phrase in what)
+            told.append(f"{name}: {listed}" if kind == "words" else f"{name}: what {listed} matches")
+    return tuple(told)

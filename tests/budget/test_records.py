@@ -185,7 +185,7 @@ def test_a_grant_between_two_listed_levels_has_the_guarantee_of_the_larger_one(l
     ledger.grant("reviews", 3.0, 1e-6)
     record = ledger.dataset("reviews")
     assert record.guarantee.endswith("the guarantee is a larger listed total: at most epsilon 4 at delta 3e-06")
-    assert record.raises == "the grant may be raised later to epsilon 4, as listed"
+    assert record.raises == "the grant may be raised later to epsilon 4, as fixed before the first output"
     spend(ledger, events=[gaussian(mu_squared=0.99 * (capacity(3.0, 1e-6).mu_squared - 0.001))])
     assert str(ledger.dataset("reviews").guaranteed) == "epsilon 4, delta 3e-06"
 
@@ -223,7 +223,10 @@ def test_what_a_quote_shares_does_not_depend_on_linked_datasets(ledger):
 
 def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
-    assert ledger.dataset("reviews").raises == "the grant may be raised later to epsilon 2, as listed"
+    assert (
+        ledger.dataset("reviews").raises
+        == "the grant may be raised later to epsilon 2, as fixed before the first output"
+    )
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
     with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2,.* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])

@@ -83,7 +83,10 @@ def test_a_topic_has_the_share_of_the_plans_table_on_screen_and_page(dplda, home
     answer = dplda("ask", str(plan), "--yes", "-o", "page.html")
     assert answer.status == 0, answer.err
     assert "share (95 %)" in answer.out.split("How do teams differ?")[0]
-    assert "of the average document" in (home / "page.html").read_text()
+    page = (home / "page.html").read_text()
+    assert "of the average document" in page
+    assert "In a category is a document with one of its words: cash: team is cash; refund: refund." in page
+    assert "Words that the category itself lists" in answer.out
 
 
 def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan):

@@ -394,3 +394,12 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
     assert "What helps: --topics 8 --epsilon 4 instead; or public text" in remark()
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
     assert remark("--topics", 8, "--epsilon", 4.0) == remark("--placement", "config1") == ""
+
+
+def test_a_folder_of_empty_files_is_a_problem(dplda, home: Path) -> None:
+    (home / "empty").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (home / "empty" / name).touch()
+    answer = dplda("check", "empty")
+    assert answer.status == 2
+    assert "None of the first 2 records holds any text." in answer.out
