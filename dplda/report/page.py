@@ -58,14 +58,14 @@ _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more 
 
 
 def write_report(
-    models: Sequence[TopicModel],
+    models: TopicModel | Sequence[TopicModel],
     path: str | Path,
     comparison: Comparison | None = None,
     guarantees: Mapping[str, AllRuns] | None = None,
     wording: Wording | None = None,
     date: datetime.date | None = None,
     batches: Mapping[str, TopicModel] | None = None,
-    tables: Sequence[Tables] = (),
+    tables: Tables | Sequence[Tables] = (),
     examples: Sequence[Examples | None] = (),
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
@@ -82,6 +82,10 @@ def write_report(
     is nothing to report, a run occurs twice, two runs have no word in common, the wording does not fit, or the file
     cannot be written.
     """
+    if isinstance(models, TopicModel):
+        models = [models]
+    if isinstance(tables, Tables):
+        tables = [tables]
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:

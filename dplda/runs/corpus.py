@@ -46,6 +46,8 @@ __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _FIRST = 1000  # documents that are looked at before a table is charged
 _NAME_LIST = re.compile(r"names(?::([a-z]+))?")
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}$")  # at the end of the name of a file
+_LONGEST_NAME, _MOST_WORDS = 255, 4  # of a file with white space in its name
 _TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -352,9 +354,29 @@ def read_corpus(
         raise InputError("read_corpus takes files or a table, and this is one column. Use Corpus.from_texts.")
     if is_table(path):
         return Corpus.from_table(path, name=name, cache=cache, **_without_options_of_files(reading))
+    _refuse_texts(path)
     corpus = _read_files(path, cache, reading)
     corpus.name = name or corpus.name
     return corpus
+
+
+def _refuse_texts(named: Any) -> None:
+    """Raise `InputError`, which quotes nothing, for what are no names of files, such as a list of texts."""
+    names = [named] if isinstance(named, str | Path) else named if isinstance(named, list | tuple) else None
+    if names is None or not all(isinstance(name, str | Path) for name in names):
+        raise InputError(
+            "read_corpus takes the path of a file or folder, a pattern, a list of paths, or a table. For texts, use "
+            "Corpus.from_texts(texts)."
+        )
+    if isinstance(named, list) and not all(isinstance(name, Path) or _looks_like_a_file(name) for name in named):
+        raise InputError("these look like texts, and read_corpus takes names of files. Use Corpus.from_texts(texts).")
+
+
+def _looks_like_a_file(name: str) -> bool:
+    """Whether `name` has no white space, ends like a file's name after few words, or exists."""
+    words = name.split()
+    few = len(name) <= _LONGEST_NAME and len(words) <= _MOST_WORDS and _SUFFIX.search(name) is not None
+    return words == [name] or few or (len(name) <= _LONGEST_NAME and "\0" not in name and os.path.lexists(name))
 
 
 def _without_options_of_files(reading: Reading) -> Any:

@@ -74,7 +74,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "synthetic documents give simulate_seed, which makes runs repeatable."
             )
         if unknown := sorted(options.keys() - set(_OPTIONS)):
-            raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {unknown[0]!r}")
+            meant = ": the number of topics is n_components" if unknown[0] == "n_topics" else ""
+            raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {unknown[0]!r}{meant}")
         self.n_components = n_components
         self.public_vocabulary = public_vocabulary
         for name in _OPTIONS:

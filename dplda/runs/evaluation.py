@@ -111,6 +111,8 @@ def plan_evaluation(
     model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **options: Unpack[QueryOptions]
 ) -> Run[Evaluation]:
     """Plan what `evaluate` does; nothing is spent or read."""
+    if not isinstance(model, TopicModel):
+        raise InputError(f"evaluate takes a model and then a corpus, got {type(model).__name__} first.")
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)

@@ -318,6 +318,13 @@ def describe_options() -> str:
     return "\n".join(lines)
 
 
+_OTHER_NAMES = {  # of other packages
+    "n_components": "the number of topics is n_topics",
+    "num_topics": "the number of topics is n_topics",
+    "random_state": "noise from a known seed is not private; for public or synthetic documents there is simulate_seed",
+}
+
+
 def spread_options(
     function: Callable[[_Corpus, FitOptions], _Result], options: Callable[_Parameters, FitOptions], name: str
 ) -> Callable[Concatenate[_Corpus, _Parameters], _Result]:
@@ -325,8 +332,14 @@ def spread_options(
 
     @wraps(function)
     def call(corpus: _Corpus, *given: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        if unknown := [each for each in named if each not in known]:
+            hint = _OTHER_NAMES.get(unknown[0], "")
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}{hint and f': {hint}'}")
+        if given and given[0] is not None and not isinstance(given[0], str):
+            raise InputError(f"the second argument is the name of the dataset. Write n_topics={given[0]!r}.")
         return function(corpus, options(*given, **named))
 
+    known = inspect.signature(options).parameters
     first, _ = inspect.signature(function).parameters.values()
     parameters = [first, *inspect.signature(options).parameters.values()]
     call.__signature__ = inspect.signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -132,6 +132,10 @@ class Run(Generic[Result]):
         seed = self.privacy.simulate_seed
         noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
         made_by = installed_software("none" if self.exact else noise.source)
+        if progress is not None and not hasattr(progress, "start"):
+            raise InputError(f"progress must be an object with the methods of a Progress, got {progress!r}.")
+        if ledger is not False and not hasattr(ledger, "reserve"):
+            raise InputError(f"ledger must be a Ledger, such as dplda.Ledger({str(ledger)!r}), or False to simulate.")
         if ledger is not False:
             _tell_broken(self.quote(ledger))
         with (

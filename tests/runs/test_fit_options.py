@@ -115,3 +115,33 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
 def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=re.escape(told)):
         FitOptions(**option).settings()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "told"),
+    [
+        (
+            (),
+            {"n_components": 5},
+            "fit() got an unexpected keyword argument 'n_components': the number of topics is n_t",
+        ),
+        ((), {"random_state": 0}, "noise from a known seed is not private"),
+        ((5,), {}, "the second argument is the name of the dataset. Write n_topics=5."),
+        ((), {"progress": True}, "progress must be an object with the methods of a Progress, got True."),
+        ((), {"ledger": "x.db"}, "ledger must be a Ledger, such as dplda.Ledger('x.db'), or False to simulate."),
+    ],
+)
+def test_a_wrong_argument_is_one_line_that_names_the_right_one(
+    given: tuple[object, ...], named: dict[str, object], told: str
+) -> None:
+    corpus = dplda.Corpus.from_texts(["three short words"] * 9, name="c")
+    with pytest.raises((TypeError, InputError), match=re.escape(told)):
+        dplda.fit(corpus, *given, **named)
+
+
+def test_a_model_and_a_corpus_in_the_wrong_order_are_told() -> None:
+    corpus = dplda.Corpus.from_texts(["three short words"] * 9, name="c")
+    with pytest.raises(InputError, match="evaluate takes a model and then a corpus, got Corpus first"):
+        dplda.evaluate(corpus, corpus)
+    with pytest.raises(TypeError, match="'n_topics': the number of topics is n_components"):
+        dplda.PrivateLDA(n_topics=5)

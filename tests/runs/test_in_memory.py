@@ -399,3 +399,30 @@ def test_read_corpus_refuses_columns_and_options_of_files_and_quotes_nothing():
         dplda.read_corpus(frame, pattern="*.csv")
     with pytest.raises(TypeError, match="'colour'"):
         dplda.read_corpus(frame, colour="red")  # type: ignore[call-arg]
+
+
+SECRET_TEXT = "my secret illness"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [SECRET_TEXT, "another text of somebody"],
+        [SECRET_TEXT + "?", "why [me]*"],
+        [SECRET_TEXT + "\n", "x.csv"],
+        np.array([SECRET_TEXT, "another"]),
+        5,
+        None,
+        [1, 2],
+    ],
+)
+def test_what_names_no_files_is_refused_without_quoting_it(given: object) -> None:
+    with pytest.raises(InputError, match=r"Corpus\.from_texts") as refused:
+        dplda.read_corpus(given)
+    assert "secret" not in str(refused.value)
+
+
+def test_names_of_files_are_told_that_they_do_not_exist(tmp_path: Path) -> None:
+    for named in (["a.csv", "b c.csv"], "a b", [tmp_path / "x y"]):
+        with pytest.raises(InputError, match="does not exist"):
+            dplda.read_corpus(named)
