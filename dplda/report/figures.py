@@ -71,7 +71,8 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
 def draw_table(table: ReleasedTable) -> Drawing:
     """Draw `table`; see `ReleasedTable.plot`."""
     titles = table.titles or [""] * table.n_topics
-    names = {topic: f"{topic} {title}".strip() for topic, title in enumerate(titles)}
+    numbered = table.noun == ReleasedTable.noun
+    names = {topic: f"{topic} {title}".strip() if numbered else title for topic, title in enumerate(titles)}
     if not table.by:
         value, low, high = (ends[0] for ends in (table.shares().value, table.shares().low, table.shares().high))
         rows = [
@@ -79,7 +80,7 @@ def draw_table(table: ReleasedTable) -> Drawing:
                 (float(low[topic]), float(high[topic])))
             for topic, name in names.items()
         ]  # fmt: skip
-        return _drawing("How common the topics are", *_bars(Bars(rows)))
+        return _drawing(f"How common the {table.noun} are", *_bars(Bars(rows)))
     if not table_pictures.is_drawn_whole(table):
         raise InputError(
             f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "

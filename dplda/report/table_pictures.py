@@ -67,8 +67,8 @@ def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat:
 def heading(table: ReleasedTable, by: str) -> str:
     """Say what the drawing of `table` shows; `by` names its attributes."""
     if table.compares_two:
-        return shown(f"How topics differ between {table.groups[0][0]} and {table.groups[0][1]}")
-    return f"{'How topics change' if _has_periods(table) else 'How topics differ'} by {by}"
+        return shown(f"How {table.noun} differ between {table.groups[0][0]} and {table.groups[0][1]}")
+    return f"How {table.noun} {'change' if _has_periods(table) else 'differ'} by {by}"
 
 
 def _has_periods(table: ReleasedTable) -> bool:

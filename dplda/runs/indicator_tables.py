@@ -76,6 +76,7 @@ class CountTable(IndicatorTable):
     In `totals` and in `counts`, a document with more than `at_most` answers counts less than 1.
     """
 
+    noun = "categories"
     at_most: int = 1
     rules: tuple[str, ...] = ()
     """What puts a document into each category, in words; empty where a function or a language model decides."""
@@ -151,6 +152,8 @@ class WordTable(IndicatorTable):
 
     A document with d of the words weighs 1 / sqrt(1 + d) in `totals` (n_rows, n_words) and in `counts` (n_rows,).
     """
+
+    noun = "words"
 
     @property
     def _others(self) -> np.ndarray:

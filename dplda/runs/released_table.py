@@ -99,6 +99,8 @@ class ReleasedTable:
 
     p (1 - p) / N is the upper bound of the variance of a share p among N units.
     """
+    noun: ClassVar[str] = "topics"
+    """What a table is about, in the plural."""
     titles: tuple[str, ...] = ()
     """What stands for each topic (`TopicModel.titles`); empty if the topics are not known."""
 
@@ -111,7 +113,9 @@ class ReleasedTable:
             raise InputError("this is no table of dplda.")
 
     def __repr__(self) -> str:
-        return f"ReleasedTable(by {self.name}: {len(self.rows)} groups, {self.n_topics} topics)"
+        n_groups = len(self.rows) - sum(self.rest)
+        by = f"by {self.name}: {n_groups} groups, " if self.by else ""
+        return f"{type(self).__name__}({by}{self.n_topics} {self.noun})"
 
     @property
     def name(self) -> str:

@@ -191,3 +191,14 @@ def test_a_difference_without_an_upper_end_is_told_without_one(
     value: float, low: float, high: float, points: str
 ) -> None:
     assert points in Change(0, None, ("a",), value, low, high).describe("0 x")
+
+
+def test_a_table_of_counts_is_about_categories_in_its_name_and_its_picture() -> None:
+    from answer_data import BY_TEAM
+
+    assert repr(BY_TEAM) == "CountTable(by team: 2 groups, 3 categories)"
+    assert repr(BY_TEAM.whole()) == "CountTable(3 categories)"
+    figure = BY_TEAM.plot()
+    assert figure.get_suptitle() == "How categories differ by team"
+    drawn = {label.get_text() for axes in figure.axes for label in axes.get_yticklabels()}
+    assert BY_TEAM.titles[0] in drawn
