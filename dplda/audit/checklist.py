@@ -83,7 +83,9 @@ def _delta(facts: Facts) -> tuple[State, str]:
 def _unit(facts: Facts) -> tuple[State, str]:
     if facts.unit.defined:
         return State.MET, "The unit is a person, or whatever the column names, with all documents."
-    return State.OPEN, "The unit is one document: say whether anybody wrote more than one."
+    return State.OPEN, (
+        "The unit is one document: say whether anybody wrote more than one, or more than one is about anybody."
+    )
 
 
 def _neighbours(facts: Facts) -> tuple[State, str]:

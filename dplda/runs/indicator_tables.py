@@ -9,7 +9,7 @@ interval of a quotient is the range of its values over this box.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -58,7 +58,7 @@ class IndicatorTable(ReleasedTable):
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> Self:
         """Make a table again from what `released` returned."""
         plain = ReleasedTable.of_released(record, sampling=sampling)
-        names = [name for name in ReleasedTable.__dataclass_fields__ if name != "titles"]
+        names = [each.name for each in fields(ReleasedTable) if each.name != "titles"]
         return cls(
             **{name: getattr(plain, name) for name in names},
             titles=tuple(record["titles"]),
