@@ -413,7 +413,7 @@ class DatasetRecord:
         granted = f"epsilon {grant.epsilon:g} (at delta {grant.delta:g})"
         if name != self.name:
             granted += f", the grant of {name}, which shares documents with it (exact, not for publication)"
-        spent = at_least(self._spent_epsilon(grant.delta))
+        spent = at_least(replace(self, grant=grant).spent_epsilon)
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
@@ -432,10 +432,7 @@ class DatasetRecord:
     @property
     def spent_epsilon(self) -> float:
         """epsilon (nats) of `spent` at the grant's delta minus failure probabilities; may be infinite."""
-        return self._spent_epsilon(self.grant.delta)
-
-    def _spent_epsilon(self, delta: float) -> float:
-        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), delta - self.spent.delta)
+        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), self.grant.delta - self.spent.delta)
 
     @property
     def remaining(self) -> float:

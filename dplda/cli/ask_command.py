@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run, unused_grant_of
+from dplda.cli.budget_command import tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,

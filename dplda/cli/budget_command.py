@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,8 @@ from dplda.cli.options import json_option, ledger_option, open_ledger
 if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.budget.events import PrivacyStatement
+    from dplda.model import TopicModel
+    from dplda.runs.run import Run
 
 
 def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
@@ -43,6 +46,30 @@ def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None
         success = promise.success_at_most(privacy)
         for line in promise.weaknesses(privacy.epsilon, privacy.delta, success, n_units):
             say(line, style="yellow")
+
+
+def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
+    """Say that a `run` about `model` would charge a name that `ledger` does not know, if it would."""
+    own = model.facts.dataset
+    if own is None or run.dataset in {own, *(record.name for record in ledger.datasets())}:
+        return []
+    return [
+        f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
+        f"these topics were learned, add --dataset {shlex.quote(own)}."
+    ]
+
+
+def unused_grant_of(run: Run[Any], ledger: Ledger) -> list[str]:
+    """Say that the first `run` on a dataset has no grant, and that one of almost that name has, which nobody uses."""
+    records = ledger.datasets()
+    if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
+        return []
+    unused = [record.name for record in records if record.grant.created is not None and not record.runs]
+    return [
+        f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is that "
+        f"another spelling? Then grant {run.dataset} the same first."
+        for meant in get_close_matches(run.dataset, unused, n=1)
+    ]
 
 
 @click.group()

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
+from dplda.cli.budget_command import new_name_of, unused_grant_of
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
     READING_NAMES,
@@ -607,30 +607,6 @@ def show_dry_run(
             if model is not None:
                 report.remarks += new_name_of(run, model, ledger)
     show(report, as_json=as_json)
-
-
-def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
-    """Say that a `run` about `model` would charge a name that `ledger` does not know, if it would."""
-    own = model.facts.dataset
-    if own is None or run.dataset in {own, *(record.name for record in ledger.datasets())}:
-        return []
-    return [
-        f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
-        f"these topics were learned, add --dataset {shlex.quote(own)}."
-    ]
-
-
-def unused_grant_of(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Say that the first `run` on a dataset has no grant, and that one of almost that name has, which nobody uses."""
-    records = ledger.datasets()
-    if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
-        return []
-    unused = [record.name for record in records if record.grant.created is not None and not record.runs]
-    return [
-        f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is that "
-        f"another spelling? Then grant {run.dataset} the same first."
-        for meant in get_close_matches(run.dataset, unused, n=1)
-    ]
 
 
 def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:

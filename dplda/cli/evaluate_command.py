@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.budget.events import PrivacyStatement
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import look, new_name_of, show_dry_run
+from dplda.cli.budget_command import new_name_of, tell_spent, tell_weakness
+from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,

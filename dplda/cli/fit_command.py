@@ -13,16 +13,8 @@ from click.core import ParameterSource
 
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import (
-    add_price,
-    consulted_ledger,
-    examine,
-    guided_lines,
-    show,
-    tell_expected,
-    unused_grant_of,
-)
+from dplda.cli.budget_command import tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show, tell_expected
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import tell_spent, tell_weakness
-from dplda.cli.check_command import Report, look, new_name_of, show_dry_run, unused_grant_of
+from dplda.cli.budget_command import new_name_of, tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.check_command import Report, look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
