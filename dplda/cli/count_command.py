@@ -101,7 +101,7 @@ def show_count_tables(counts: Counts) -> None:
     for one in counts.tables:
         say("")
         _show_table(one, counts.privacy.unit)
-    say("Shorter ones are not counted, and stop words are no words.")
+    say("Shorter documents are not counted; stop words do not make them longer.")
 
 
 def _show_table(one: CountTable, unit: str) -> None:
@@ -137,3 +137,7 @@ def _show_table(one: CountTable, unit: str) -> None:
         say(f"A document in more than {one.at_most} categories counts less in each of them (--at-most).")
     say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.")
     show_changes(one, list(one.titles), noun="category")
+    differing = {change.topic for change in one.changes()}
+    alike = [title for category, title in enumerate(one.titles) if category not in differing]
+    if alike and differing:
+        say(f"No certain difference: {', '.join(alike)}.")

@@ -85,7 +85,10 @@ def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
-        note = f"{_how_to_read(table, names, unit)} {certain_differences(table, names, 'category')}"
+        all_of_them = table.whole().matches()
+        told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
+        note = f"In all groups together: {told}. {_how_to_read(table, names, unit)} "
+        note += f"{certain_differences(table, names, 'category')}{_told_alike(table, names)}"
     return Picture(
         name=name,
         title=title,
@@ -141,6 +144,13 @@ def _told_counted(table: CountTable, unit: str) -> str:
     told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
     several = f"A document in more than {table.at_most} categories counts less in each of them. "
     return f"{several if table.at_most < table.n_topics - 1 else ''}{told}"
+
+
+def _told_alike(table: CountTable, names: dict[int, str]) -> str:
+    """Say which categories have no certain difference, if others have some."""
+    differing = {change.topic for change in table.changes() if change.topic in names}
+    alike = [shown(name) for category, name in names.items() if category not in differing]
+    return f" No certain difference {table.since}: {', '.join(alike)}." if alike and differing else ""
 
 
 def _told_rules(table: CountTable) -> str:
