@@ -60,6 +60,8 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert shown.status == 0, shown.err
     assert "SECRETGROUP" not in shown.out + shown.err
     assert shown.out.count("differentially private for one document") == 1, "the guarantee is quoted once"
+    assert shown.out.count("\nall ") == 2, "a total below each table of counts"
+    assert "In all groups together: " in (home / "a.html").read_text()
     places = [shown.out.index(question["ask"]) for question in PLAN["questions"]]
     assert places == sorted(places)
     (record,) = Ledger().runs()
