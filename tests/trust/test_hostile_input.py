@@ -366,7 +366,7 @@ def test_a_store_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(tmp_
     ids = pa.StringArray.from_buffers(n, zeros, pa.py_buffer(b""))
     bounds = pa.array(np.minimum(np.arange(n + 1), 1), pa.int32())
     new = pa.ListArray.from_arrays(bounds, pa.array([word], pa.large_string()), kinds[4])
-    batch = pa.RecordBatch.from_arrays([*nothing, units, ids, new], schema=schema)
+    batch = pa.RecordBatch.from_arrays([*nothing, units, ids, new, units], schema=schema)
     with pa.ipc.new_file(str(shard), schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as arrow:
         arrow.write_batch(batch)
     assert shard.stat().st_size < 2**17
