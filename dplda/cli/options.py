@@ -337,14 +337,14 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
     from dplda.runs.corpus import read_corpus
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    named = path if isinstance(path, str) or len(path) > 1 else path[0]
+    named = path if isinstance(path, str) else path[0] if len(path) == 1 else list(map(Path, path))
     try:
         return read_corpus(named, **(defaults or {}) | chosen)
     except NoTextColumn as error:
         raise _with_proposal(error, named, chosen) from None
 
 
-def _with_proposal(error: NoTextColumn, named: str | Sequence[str], chosen: dict[str, Any]) -> InputError:
+def _with_proposal(error: NoTextColumn, named: str | Sequence[Path], chosen: dict[str, Any]) -> InputError:
     """Return `error`, and which option to add if exactly one column seems to hold the text."""
     from dplda.text.sampling import only_long_text
 

@@ -368,15 +368,19 @@ def _refuse_texts(named: Any) -> None:
             "read_corpus takes the path of a file or folder, a pattern, a list of paths, or a table. For texts, use "
             "Corpus.from_texts(texts)."
         )
-    if isinstance(named, list) and not all(isinstance(name, Path) or _looks_like_a_file(name) for name in named):
+    several = not isinstance(named, str | Path)
+    texts = [name for name in names if isinstance(name, str) and not _may_be_named(name, several=several)]
+    if texts:
         raise InputError("these look like texts, and read_corpus takes names of files. Use Corpus.from_texts(texts).")
 
 
-def _looks_like_a_file(name: str) -> bool:
-    """Whether `name` has no white space, ends like a file's name after few words, or exists."""
-    words = name.split()
-    few = len(name) <= _LONGEST_NAME and len(words) <= _MOST_WORDS and _SUFFIX.search(name) is not None
-    return words == [name] or few or (len(name) <= _LONGEST_NAME and "\0" not in name and os.path.lexists(name))
+def _may_be_named(name: str, *, several: bool) -> bool:
+    """Whether a message may quote `name` as that of a file. One of several must exist, or end as names of files do."""
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        return False
+    return (
+        not several or os.path.lexists(name) or (len(name.split()) <= _MOST_WORDS and _SUFFIX.search(name) is not None)
+    )
 
 
 def _without_options_of_files(reading: Reading) -> Any:

@@ -408,6 +408,10 @@ SECRET_TEXT = "my secret illness"
     "given",
     [
         [SECRET_TEXT, "another text of somebody"],
+        (SECRET_TEXT,),
+        ["secret", "a.csv"],
+        SECRET_TEXT + "\nand more",
+        SECRET_TEXT * 20,
         [SECRET_TEXT + "?", "why [me]*"],
         [SECRET_TEXT + "\n", "x.csv"],
         np.array([SECRET_TEXT, "another"]),
