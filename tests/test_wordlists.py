@@ -71,7 +71,7 @@ def test_the_command_line_names_a_list_spelled_as_the_corpus_is_read(tmp_path: P
     assert lemmas == wordlists.english(300, lemmas=True) != wordlists.english(300)
     counts = Corpus.from_counts([[1, 2]], ["a", "b"])
     assert public_words("german:20", counts) == wordlists.german(20)
-    with pytest.raises(InputError, match=r"german:20 is of another language than CORPUS \(en\)"):
+    with pytest.raises(InputError, match=r"german:20 is of another language than the documents \(en\)"):
         public_words("german:20", corpus_of(tmp_path))
     with pytest.raises(InputError, match=r"no word list 'latin'\. The lists are english, german, french, spanish"):
         public_words("latin:20", corpus_of(tmp_path))
