@@ -411,7 +411,7 @@ class DatasetRecord:
             return f"nothing may be spent before it is granted again: {self.grant.lapsed}"
         name, grant = self.limit or (self.name, self.grant)
         granted = f"epsilon {grant.epsilon:g} (at delta {grant.delta:g})"
-        if name != self.name:
+        if self.limit is not None:
             granted += f", the grant of {name}, which shares documents with it (exact, not for publication)"
         spent = at_least(replace(self, grant=grant).spent_epsilon)
         if self.spent == NOTHING:

@@ -179,10 +179,10 @@ def batches(
     Of words, and of texts if there are some: each with the sketch of the documents of `run`.
     """
     kinds = [(fingerprint, "fingerprint"), *([] if fingerprint.texts is None else [(fingerprint.texts, "texts")])]
-    collected: list[tuple[Batches, Sketch]] = []
+    charged, collected = state.charged((run.dataset,)), list[tuple[Batches, Sketch]]()
     for own, kind in kinds:
         found: dict[str, dict[str, Sketch]] = {str(run.batch): {own.code: own.sketch}}
-        for other in state.charged((run.dataset,)):
+        for other in charged:
             code = getattr(other, kind)
             if other.batch is not None and code is not None:
                 row = session.get_one(schema.SketchRow, code)

@@ -54,19 +54,19 @@ class Check:
         """Seconds that are left."""
         return self.seconds - (time.monotonic() - self.start)
 
-    def step(self, name: str, work: Callable[[], Any], expected: float = 0.0) -> Any:
+    def step(self, name: str, work: Callable[[], Any], expected: float = 0.0) -> None:
         """Run `work`, which takes about `expected` seconds, and keep what it returns, or why it returns nothing."""
-        before, result = self.left, None
+        before = self.left
         try:
-            if self.left < expected:
-                raise Skipped(f"it would take about {expected:.0f} s, and {max(self.left, 0):.0f} s are left")
+            if before < expected:
+                raise Skipped(f"it would take about {expected:.0f} s, and {max(before, 0):.0f} s are left")
             result = work()
-            self.found[name] = {"result": result, "seconds": round(before - self.left, 1)}
-            print(f"{name}: {before - self.left:.0f} s", file=sys.stderr, flush=True)
+            took = before - self.left
+            self.found[name] = {"result": result, "seconds": round(took, 1)}
+            print(f"{name}: {took:.0f} s", file=sys.stderr, flush=True)
         except (Skipped, Stopped, subprocess.SubprocessError, OSError) as error:
             self.found[name] = {"skipped": str(error)}
             print(f"{name}: skipped, {error}", file=sys.stderr, flush=True)
-        return result
 
     def result(self, name: str) -> Any:
         """Return what a step found. Raises `Skipped` if it found nothing."""
@@ -136,7 +136,7 @@ def _free() -> int:
     return find_gpu().free()
 
 
-def run_tests(check: Check) -> dict[str, int]:
+def run_tests(check: Check) -> dict[str, Any]:
     """The tests that compute on a GPU: sums are the CPU's, bit for bit where they are whole numbers."""
     check.result("use the GPU")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +147,7 @@ def run_tests(check: Check) -> dict[str, int]:
             raise Skipped("pytest wrote no results: is dplda[test] installed?")
         suite = xml.etree.ElementTree.parse(file).getroot()[0]
     failed = [case.get("name") for case in suite if case.find("failure") is not None or case.find("error") is not None]
-    return {"run": int(suite.get("tests", 0)), "failed": failed}  # type: ignore[dict-item]
+    return {"run": int(suite.get("tests", 0)), "failed": failed}
 
 
 def write(store: Path, n_documents: int, check: Check) -> int:
@@ -184,7 +184,7 @@ def _fit(store: Path, asked: Fit, device: str) -> tuple[Any, int]:
 
 def expected(check: Check, n: float, topics: int, device: str) -> float:
     """Seconds of a fit of `n` million documents, from the last smaller one; 30 if there was none."""
-    of_this_kind = [each for name, each in check.found.items() if name.endswith(f"{topics} topics, {device}")]
+    of_this_kind = [each for name, each in check.found.items() if name.endswith(f", {topics} topics, {device}")]
     done = [each for each in of_this_kind if "result" in each]
     return float(done[-1]["seconds"] * n / done[-1]["result"]["millions"]) if done else 30.0
 
