@@ -176,7 +176,7 @@ def plan_questions(
                     found = part.run(fitted).learn(opened)
                 except UnsupportedByData as error:  # released numbers say so
                     reason = str(error)
-            if isinstance(found, TopicModel):
+            if question.kind == "fit":
                 fitted, found = found, None
             answers.append(found)
             reasons.append(reason)

@@ -474,10 +474,11 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
         else:
             found.add(group)
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    formats = date_formats([each for each in values if each is not None])
+    doubted = attribute.has_dates or alone
+    formats = date_formats([each for each in values if each is not None]) if doubted else None
     hint = f" They are dates: group by month({attribute.name})." if alone and formats is not None else ""
-    known = not attribute.has_dates or formats is None or {attribute.date_format, ""} & {*formats}
-    others = () if known or formats is None else formats  # ISO 8601 is always read
+    unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
+    others = formats if unread and formats is not None else ()  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares else ()
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
