@@ -18,6 +18,7 @@ from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
 from dplda.budget.ledger_records import PLACES, Basis, Grant, Guarantee, RunRecord, Status
 from dplda.text.reading_options import READING_FACTS
+from dplda.text.records import DOCUMENT
 
 _FIRST_GRANT = Grant()
 
@@ -308,6 +309,13 @@ def refuse_private(state: LedgerState, dataset: str, codes: Collection[str]) -> 
     )
 
 
+def _as_before(what: str, value: str) -> str:
+    """Say how a run has the unit or the adjacency `value`."""
+    if what != "unit":
+        return f"Use --adjacency {value}."
+    return "Leave --unit-field out." if value == DOCUMENT else f"Protect the same: --unit-field {shlex.quote(value)}."
+
+
 def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:
     """Raise `BudgetRefused` if an earlier run had other units, or another adjacency (docs/privacy.md, rule 16).
 
@@ -319,7 +327,7 @@ def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Coll
             if fixed != requested:
                 raise BudgetRefused(
                     f"Dataset {_quote_name(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
-                    f"and this run has {what} {requested!r}: their costs cannot be added. Use {what} {fixed!r}."
+                    f"and this run has {what} {requested!r}: their costs cannot be added. {_as_before(what, fixed)}"
                 )
     for other in earlier:
         if other.dataset == run.dataset:  # another dataset may call the column of ids otherwise

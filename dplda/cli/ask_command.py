@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.cli.budget_command import tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
@@ -98,7 +98,7 @@ def ask(
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)
-    for line in unused_grant_of(planned, ledger):
+    for line in before_charging(planned, ledger):
         say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
         findings = planned.execute(ledger, folder=models / planned.id, progress=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.base.config import DEFAULT_GRANT
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.base.errors import LedgerError
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
@@ -35,7 +36,9 @@ def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
     grant = record.grant
     differs = not grant.unbounded and not grant.lapsed and grant.delta != run.delta
     other_delta = f" (The run's own epsilon is at delta {run.delta:g}.)" if differs else ""
-    say(f"Dataset {dataset}: {record.in_short}.{other_delta}", error=True)
+    unused = not differs and run.sound and len(record.runs) == 1 and record.spent_epsilon < run.epsilon - 1e-3
+    less = " (The run did not need all that it had reserved. To others, quote its own epsilon.)" if unused else ""
+    say(f"Dataset {dataset}: {record.in_short}.{other_delta}{less}", error=True)
 
 
 def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None:
@@ -48,9 +51,14 @@ def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None
             say(line, style="yellow")
 
 
-def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
+def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = None) -> list[str]:
+    """Say what may be a mistake in a planned `run`, which is about a `model` if there is one."""
+    return [*_new_name(run, model, ledger), *_unused_grant(run, ledger), *_same_run(run, ledger)]
+
+
+def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[str]:
     """Say that a `run` about `model` would charge a name that `ledger` does not know, if it would."""
-    own = model.facts.dataset
+    own = None if model is None else model.facts.dataset
     if own is None or run.dataset in {own, *(record.name for record in ledger.datasets())}:
         return []
     return [
@@ -59,7 +67,7 @@ def new_name_of(run: Run[Any], model: TopicModel, ledger: Ledger) -> list[str]:
     ]
 
 
-def unused_grant_of(run: Run[Any], ledger: Ledger) -> list[str]:
+def _unused_grant(run: Run[Any], ledger: Ledger) -> list[str]:
     """Say that the first `run` on a dataset has no grant, and that one of almost that name has, which nobody uses."""
     records = ledger.datasets()
     if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
@@ -70,6 +78,23 @@ def unused_grant_of(run: Run[Any], ledger: Ledger) -> list[str]:
         f"another spelling? Then grant {run.dataset} the same first."
         for meant in get_close_matches(run.dataset, unused, n=1)
     ]
+
+
+def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
+    """Name the last run that had the files and the settings of `run`, if there is one: it is charged once more."""
+    from dplda.budget.ledger_records import PLACES, Status
+
+    asked = json.loads(json.dumps(run.parameters)), ledger.place_codes(run.corpus.named_places), run.events, run.batch
+    for earlier in reversed(ledger.runs()):
+        settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES)}
+        same = (settings, earlier.parameters.get(PLACES), earlier.events, earlier.batch) == asked
+        if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
+            show = "topics" if earlier.model else "tables" if earlier.result else "runs"
+            return [
+                f"Run {earlier.id} had the same files and settings, and this one is charged beside it. To see that "
+                f"result again, free of charge: dplda {show} {shlex.quote(earlier.id)}"
+            ]
+    return []
 
 
 @click.group()
@@ -174,10 +199,22 @@ def grant(
             largest = max(epsilon, *listed, 0.0)
             for line in promise.weaknesses(largest, delta, promise.success_under_filter(largest, delta)):
                 say(line, style="yellow")
-        if not record.runs:
-            meant = get_close_matches(name, [other.name for other in ledger.datasets() if other.runs], n=1)
-            if meant:
-                say(f"No such dataset yet: {name} (did you mean {meant[0]}?).", style="yellow")
+            if delta < PrivacySettings().delta:
+                say(
+                    f"Runs take --delta {PrivacySettings().delta:g} of their own unless you say otherwise, and finding "
+                    f"words or groups privately spends some of it: give your runs --delta {delta:g}.",
+                    style="yellow",
+                )
+        others = [other for other in ledger.datasets() if other.name != name]
+        if not record.runs and (near := get_close_matches(name, [other.name for other in others], n=1)):
+            if any(other.name == near[0] and other.runs for other in others):
+                say(f"No such dataset yet: {name} (did you mean {near[0]}?).", style="yellow")
+            else:
+                say(
+                    f"There is also a grant for {near[0]}, another dataset. A grant that no run uses spends nothing: "
+                    "if one of the two is a slip, leave it.",
+                    style="yellow",
+                )
 
 
 def _sentence(text: str) -> str:

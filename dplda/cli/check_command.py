@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import new_name_of, unused_grant_of
+from dplda.cli.budget_command import before_charging
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
     READING_NAMES,
@@ -97,6 +97,8 @@ class Report:
     """The words that would guide topics, if word vectors gave some of them. Public."""
     price: str | None = None
     """What a run would cost, in words."""
+    outlook: Sequence[str] = ()
+    """What its answers would be like (`Run.outlook`)."""
     granted: bool = False
     """Whether the dataset is known to have its own grant or an earlier run."""
     language: str | None = None
@@ -438,7 +440,7 @@ def show(report: Report, *, as_json: bool) -> None:
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
         # A first line that was taken for a header may be a document.
-        kept = ("sample", "language", "problems", "seed_words", "price", "granted", "for_fit")
+        kept = ("sample", "language", "problems", "seed_words", "price", "outlook", "granted", "for_fit")
         unnamed = f"{len(report.columns)} columns have no plain names, which only a terminal shows: "
         remark = f"{unnamed}does the file have a header?"
         report = Report(**{name: getattr(report, name) for name in kept}, remarks=[remark])
@@ -485,6 +487,8 @@ def _tell(report: Report) -> None:
         _advise(report)
     for line in guided_lines(report.seed_words):
         say(line)
+    for line in report.outlook:
+        say(line)
     if report.price:
         say(report.price)
     if report.command:
@@ -517,8 +521,8 @@ def _advise(report: Report) -> None:
         )
     elif report.sample is not None and report.sample.located.is_folder:
         say(
-            "In a folder, each file is one document, which is protected by itself. To protect people with several "
-            "files, write a table with a column of texts and one of people."
+            "In a folder, each file is one document, which is protected by itself, and so is a person with one file. "
+            "To protect people with several files, write a table with a column of texts and one of people."
         )
     elif report.unit_candidates:
         say(
@@ -573,6 +577,7 @@ def _record(report: Report) -> dict[str, Any]:
         "people": report.people,
         "seed_words": None if report.seed_words is None else dict(report.seed_words),
         "price": report.price,
+        "outlook": list(report.outlook),
         "language": report.language,
         "remarks": report.remarks,
         "problems": report.problems,
@@ -603,17 +608,19 @@ def show_dry_run(
     """Print `report` with the price of the planned `run`, about a `model` if there is one. Raises `BudgetRefused`."""
     if not report.problems:
         with consulted_ledger(ledger_path) as ledger:
-            add_price(report, run, ledger)
-            if model is not None:
-                report.remarks += new_name_of(run, model, ledger)
+            add_price(report, run, ledger, model)
     show(report, as_json=as_json)
 
 
-def add_price(report: Report, run: Run[Any], ledger: Ledger) -> None:
-    """Add to `report` what the planned `run` would take of its dataset's budget. Raises `BudgetRefused`."""
+def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel | None = None) -> None:
+    """Add to `report` what the planned `run`, about a `model` if there is one, would take of its dataset's budget.
+
+    Raises `BudgetRefused`.
+    """
     quoted = run.quote(ledger)
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
-    report.remarks += unused_grant_of(run, ledger)
+    report.remarks += before_charging(run, ledger, model)
+    report.outlook = run.outlook
     if not run.reason:
         from dplda.report import promise
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.budget.events import PrivacyStatement
-from dplda.cli.budget_command import new_name_of, tell_spent, tell_weakness
+from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
@@ -76,7 +76,7 @@ def evaluate(
         show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
     ledger = open_ledger(ledger_path)
-    for line in [] if planned is None else new_name_of(planned, model, ledger):
+    for line in [] if planned is None else before_charging(planned, ledger, model):
         say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
         if planned is None:

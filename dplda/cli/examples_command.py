@@ -88,6 +88,6 @@ def _show(found: Examples, model: TopicModel) -> None:
     for topic, texts in found.listed():
         say(f"{topic} {titles[topic]}", style="bold")
         for each in texts:
-            say(f"  {each.share:.0%} {each.text}")
+            say(f"  {each.text}")
         if not texts:
             say("  (no text is mainly about this topic)")

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
-from dplda.cli.budget_command import tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show, tell_expected
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
@@ -109,7 +109,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             chosen = complete(source, progress)
             ledger = open_ledger(ledger_path)
             run = plan_fit(source, ledger, chosen)
-            for line in unused_grant_of(run, ledger):
+            for line in before_charging(run, ledger):
                 say(line, error=True)
             for line in guided_lines(_found_seed_words(run, options)):
                 say(line, error=as_json)

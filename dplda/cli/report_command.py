@@ -100,10 +100,8 @@ def report(
     refuse_existing(output)
     record = _recorded(runs[0], ledger_path)
     if len(runs) == 1 and record is not None and is_plan(record):
-        if names or hide or title:
-            raise click.UsageError("--title, --name and --hide are for topics, and this run answers a plan.")
         findings = load_findings(record, open_model(runs[0], ledger_path) if record.model else None)
-        write_answers(findings, output, answers_guarantee(findings, ledger_path, same_text))
+        write_answers(findings, output, answers_guarantee(findings, ledger_path, same_text), wording=wording)
         _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)
         return
     of_topics = [_with_model(run, ledger_path) for run in runs]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import new_name_of, tell_spent, tell_weakness, unused_grant_of
+from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import Report, look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
@@ -188,8 +188,7 @@ def carry_out(
         return
     ask_about_misfits(corpus, source, wanted, options)
     ledger = open_ledger(asked.ledger_path)
-    notes = [] if model is None else new_name_of(planned, model, ledger)
-    for line in (*notes, *unused_grant_of(planned, ledger)):
+    for line in before_charging(planned, ledger, model):
         say(line, error=True)
     with following(quiet=as_json or quiet) as progress:
         found = planned.execute(ledger, progress=progress)

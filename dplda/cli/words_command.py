@@ -104,6 +104,8 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
+    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS
+
     rows: list[tuple[str, ...]] = []
     for row, contrasts, rest in zip(one.rows, one.distinctive(), one.rest, strict=True):
         if rest and (one.compares_two or (contrasts is None and one.name.startswith("category("))):
@@ -118,7 +120,7 @@ def _show_table(one: WordTable) -> None:
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
         "probability."
     )
+    if not any(each.certain for contrasts in one.distinctive() for each in contrasts or ()):
+        say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")
     if any(name.startswith("category(") for name in one.by):
-        from dplda.runs.indicator_tables import OWN_WORDS
-
         say(OWN_WORDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,28 +30,37 @@ from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 
 def write_answers(
-    findings: Findings, path: str | Path, together: AllRuns | None = None, date: datetime.date | None = None
+    findings: Findings,
+    path: str | Path,
+    together: AllRuns | None = None,
+    date: datetime.date | None = None,
+    wording: Wording | None = None,
 ) -> None:
     """Write the answers as one self-contained HTML page to `path`.
 
     The page contains the questions and released numbers only. `together` is what a ledger recorded of all runs on the
-    dataset; without it, the page says that its guarantee is for this run alone. `date` is today if None. Raises
-    `InputError` if the file cannot be written.
+    dataset; without it, the page says that its guarantee is for this run alone. `date` is today if None. `wording`
+    changes words of the page only. Raises `InputError` if the wording does not fit, or the file cannot be written.
     """
     try:
-        page = _render(findings, together, date or datetime.date.today())
+        page = _render(findings, together, date or datetime.date.today(), wording or Wording())
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the answers to {path}: {error.strerror or error}.") from None
 
 
-def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -> str:
+def _render(findings: Findings, together: AllRuns | None, date: datetime.date, wording: Wording) -> str:
     privacy, dataset, model = findings.privacy, findings.dataset, findings.model
-    label, topics = warning_label(privacy), None if model is None else shown_topics([model], Wording())[0]
-    unit = unit_of(privacy)
+    label, unit = warning_label(privacy), unit_of(privacy)
+    if wording.names and model is None:
+        raise InputError("this run answers questions without topics, so that there are none to name.")
+    drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
+    topics, *_ = [*shown_topics([] if model is None else [model], wording, others=drawn), None]
+    title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
     return template("answers.html.j2").render(
-        title=shown(f"{label}: answers about {dataset}" if label else f"answers about {dataset}"),
+        title=shown(f"{label}: {title}" if label else title),
+        hidden=len({word.casefold() for word in wording.hidden}),
         stamp=(label, reason_of(privacy)) if label else None,
         guarantee=shown(privacy.in_words) if privacy.sound else "",
         dataset=shown(dataset),
@@ -68,7 +78,7 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -
             {
                 "question": shown(question),
                 "reason": shown(reason),
-                **({} if reason else _answer(findings, answer, topics, f"answer-{place}")),
+                **({} if reason else _answer(findings, answer, topics, f"answer-{place}", wording.hidden)),
             }
             for place, (question, answer, reason) in enumerate(findings.answers, start=1)
         ],
@@ -77,8 +87,10 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date) -
     )
 
 
-def _answer(findings: Findings, answer: Tables | None, topics: ShownTopics | None, prefix: str) -> dict[str, Any]:
-    """Return the template's variables for one answer: ``topics`` of a fit, or ``pictures``."""
+def _answer(
+    findings: Findings, answer: Tables | None, topics: ShownTopics | None, prefix: str, hidden: Sequence[str]
+) -> dict[str, Any]:
+    """Return the template's variables for one answer: ``topics`` of a fit, or ``pictures``, without `hidden` words."""
     model = findings.model
     if answer is None:
         if model is None or topics is None:
@@ -86,7 +98,7 @@ def _answer(findings: Findings, answer: Tables | None, topics: ShownTopics | Non
         section = run_section(model, topics, None, findings.run, prefix, findings.topic_tables)
         return {"topics": section, "pictures": []}
     if indicator_pictures.are_indicators(answer):
-        return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix)}
+        return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix, hidden)}
     known = topics if model is not None and len(model.topics) == answer[0].n_topics else None
     if known is None:  # of another run
         known = ShownTopics([()] * answer[0].n_topics, {})

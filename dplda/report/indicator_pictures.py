@@ -31,8 +31,9 @@ from dplda.report.table_pictures import (
     is_drawn_whole,
     largest_share,
 )
+from dplda.report.wording import is_hidden
 from dplda.runs.counting import counted_units
-from dplda.runs.indicator_tables import OWN_WORDS, Counts, CountTable, WordContrast, Words, WordTable
+from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, Counts, CountTable, WordContrast, Words, WordTable
 from dplda.runs.released_table import Tables
 from dplda.text.categories import NO_ANSWER, NONE
 
@@ -45,8 +46,8 @@ _LONGEST = 20  # characters of a word or group beside its dots
 _TINY = 0.9  # where the axis of lifts begins
 
 
-def pictures(all_answers: Sequence[Tables], prefix: str) -> list[Picture]:
-    """Draw the counts and words among `all_answers`; `prefix` begins the pictures' names.
+def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] = ()) -> list[Picture]:
+    """Draw the counts and words among `all_answers`, without `hidden` words; `prefix` begins the pictures' names.
 
     Counts have a picture for each table, or for each attribute of a table with too many groups; words have one for each
     table.
@@ -56,12 +57,18 @@ def pictures(all_answers: Sequence[Tables], prefix: str) -> list[Picture]:
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
             if isinstance(table, WordTable):
-                drawn.append(_words(table, answers, name))
+                drawn.append(_words(table, answers, name, hidden))
             elif isinstance(table, CountTable):
                 whole = not table.by or is_drawn_whole(table)
                 parts = [table] if whole else list(map(table.over, range(len(table.by))))
                 drawn += [_counts(part, answers, f"{name}-{number}") for number, part in enumerate(parts)]
     return drawn
+
+
+def words_of(all_answers: Sequence[Tables]) -> list[str]:
+    """Return the words that `pictures` draws."""
+    tables = [table for answers in all_answers for table in answers if isinstance(table, WordTable)]
+    return [each.word for table in tables for found in table.distinctive() for each in found or () if each.certain]
 
 
 def are_indicators(answers: Tables) -> bool:
@@ -190,11 +197,11 @@ def _share(shares: object, row: int, category: int) -> str:
     return with_interval(value, low, high)
 
 
-def _words(table: WordTable, words: Tables, name: str) -> Picture:
-    """Draw the certain words of each group of `table` with their lifts."""
+def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) -> Picture:
+    """Draw the certain words of each group of `table` with their lifts, except those `hidden`."""
     by, contrasts = in_words(table, words), table.distinctive()
     groups = [shown(", ".join(map(_group, table.by, row))) for row in table.rows]
-    certain = [[each for each in found or () if each.certain] for found in contrasts]
+    certain = [[w for w in found or () if w.certain and not is_hidden(w.word, hidden)] for found in contrasts]
     unknown = [g for g, found, rest in zip(groups, contrasts, table.rest, strict=True) if found is None and not rest]
     without = [g for g, found, kept in zip(groups, contrasts, certain, strict=True) if found is not None and not kept]
     elsewhere = "in the other of the two groups" if table.compares_two else "in all other groups together"
@@ -204,7 +211,7 @@ def _words(table: WordTable, words: Tables, name: str) -> Picture:
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
         "these hold together with 95 % probability."
         if drawn
-        else f"No word is certainly more frequent in a group than {elsewhere}."
+        else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
     notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
     notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []

@@ -108,7 +108,7 @@ def _render(
 ) -> str:
     """Return the page as text; parameters and errors are as in `write_report`."""
     names, known = _names(models, comparison), guarantees or {}
-    topics = shown_topics(models, wording, examples)
+    topics = shown_topics(models, wording, examples, indicator_pictures.words_of(tables))
     return template("page.html.j2").render(
         title=_title(models, comparison, wording.title),
         hidden=len({word.casefold() for word in wording.hidden}),
@@ -219,7 +219,7 @@ def run_section(
             p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
         },
         "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, size_of(model)),
-        "answers": indicator_pictures.pictures(answers, prefix),
+        "answers": indicator_pictures.pictures(answers, prefix, topics.hidden),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dplda.base.errors import InputError
@@ -41,6 +41,8 @@ class ShownTopics:
     """Public texts about each topic, if `dplda examples` chose some."""
     examples_from: str = ""
     """The name of the public corpus that they are from."""
+    hidden: Sequence[str] = ()
+    """The words that the page leaves out."""
 
     def few(self, topic: int, n: int = 3) -> str:
         """Return the first `n` words of `topic`, separated by commas."""
@@ -52,12 +54,15 @@ class ShownTopics:
 
 
 def shown_topics(
-    models: Sequence[TopicModel], wording: Wording, examples: Sequence[Examples | None] = ()
+    models: Sequence[TopicModel],
+    wording: Wording,
+    examples: Sequence[Examples | None] = (),
+    others: Iterable[str] = (),
 ) -> list[ShownTopics]:
     """Return the topics of each of `models`, and their public `examples` if there are any, under `wording`.
 
-    An example with a hidden word is left out. Raises `InputError` if the wording does not fit, and for examples of a
-    private corpus.
+    An example with a hidden word is left out. `others` are further words of the page. Raises `InputError` if the
+    wording does not fit, and for examples of a private corpus.
     """
     given = list(examples) or [None] * len(models)
     if any(each is not None and each.private for each in given):
@@ -66,13 +71,14 @@ def shown_topics(
         {} if each is None else {topic: [e.text for e in found] for topic, found in each.listed()} for each in given
     ]
     _check_names(models, wording)
-    _check_hidden(models, wording, [text for each in texts for found in each.values() for text in found])
+    _check_hidden(models, wording, [*others, *(text for each in texts for found in each.values() for text in found)])
     return [
         ShownTopics(
             _words(model, wording.hidden),
             {**model.topic_names, **wording.names},
             {topic: [text for text in found if not _mentions(text, wording.hidden)] for topic, found in each.items()},
             "" if source is None else source.source,
+            wording.hidden,
         )
         for model, each, source in zip(models, texts, given, strict=True)
     ]
@@ -85,17 +91,15 @@ def _mentions(text: str, hidden: Sequence[str]) -> bool:
 
 
 def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, float]]]:
-    left_out = {word.casefold() for word in hidden}
-    concealed = {word for word in model.vocabulary if left_out and _concealed(word, left_out)}
+    concealed = {word for word in model.vocabulary if hidden and is_hidden(word, hidden)}
     ranked = model.relevant_words(len(model.vocabulary))
     return [[pair for pair in words if pair[0] not in concealed][:_CARD_WORDS] for words in ranked]
 
 
-def _concealed(word: str, left_out: set[str]) -> bool:
-    """Whether `word` is left out, or is a phrase with such a word in it."""
-    folded = word.casefold()
-    padded = f"{JOINER}{folded}{JOINER}"
-    return any(folded == other or f"{JOINER}{other}{JOINER}" in padded for other in left_out)
+def is_hidden(word: str, hidden: Sequence[str]) -> bool:
+    """Whether `word` is one of those `hidden`, or is a phrase with such a word in it."""
+    padded = f"{JOINER}{word.casefold()}{JOINER}"
+    return any(f"{JOINER}{other.casefold()}{JOINER}" in padded for other in hidden)
 
 
 def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
@@ -122,7 +126,7 @@ def _check_hidden(models: Sequence[TopicModel], wording: Wording, texts: Sequenc
         words = ((_words(model, others), topics) for model, topics in zip(models, listed, strict=True))
         left = (each for ranked, topics in words for topic in topics for each, _ in ranked[topic])
         in_examples = any(_mentions(text, [word]) for text in texts)
-        if not in_examples and not any(_concealed(each, {word.casefold()}) for each in left):
+        if not in_examples and not any(is_hidden(each, [word]) for each in left):
             raise InputError(
-                f"{shown(word)!r} cannot be hidden: no topic on this page lists it. Give a word as the page shows it."
+                f"{shown(word)!r} cannot be hidden: it is not on this page. Give a word as the page shows it."
             )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Unpack
 
-from dplda.base.config import MINIMUM_LENGTH
+from scipy.special import ndtri
+
+from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.events import Stage
@@ -143,7 +146,7 @@ def plan_counts(
             rules=rules_in_words(corpus.category_facts),
         )
 
-    return plan_by_group(
+    planned = plan_by_group(
         _COUNT,
         Counts,
         release,
@@ -162,6 +165,12 @@ def plan_counts(
             **calendar_facts(zone, date_format),
         },
     )
+    noise = INDICATOR_CLIP / answer_weight * (planned.events[-1].noise_multiplier or 0.0)
+    if planned.privacy.adjacency != ADJACENCIES[0]:
+        noise *= WORD_INDICATORS.replace_factor
+    half = -float(ndtri(0.025)) * noise
+    outlook = f"Numbers would be told to within {half:,.0f} {corpus.unit}s (95 %), however large a group is."
+    return replace(planned, outlook=(outlook,))
 
 
 def counted_units(unit: str) -> str:

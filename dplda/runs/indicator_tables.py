@@ -66,6 +66,7 @@ class IndicatorTable(ReleasedTable):
         )
 
 
+MORE_CERTAIN = "fewer words, larger groups, more documents or a larger part of the budget would show more"
 OWN_WORDS = "Words that the category itself lists mark it by definition; the others are news."
 
 

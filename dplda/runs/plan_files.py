@@ -181,7 +181,7 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
     groups = {column: names for column, names in (plan.get("groups") or {}).items() if column in str(by_names)}
     dated = any("(" in str(each) and not str(each).startswith(("bool(", "category(")) for each in by_names)
     dates = (plan.get("from"), plan.get("to")) if dated else (None, None)
-    used = calendar if dated or between is not None else {name: calendar[name] for name in calendar if name == "zone"}
+    used = calendar if dated or between is not None else {}
     tables = groupings(
         by_names,
         groups,

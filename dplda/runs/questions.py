@@ -153,12 +153,13 @@ def plan_questions(
             "budget. Give it a larger weight, or leave it out."
         )
     mu_squared = capacity(options.epsilon, options.delta).mu_squared
-    parts, events, statistics = list[_Part](), list[Event](), list[Statistic]()
+    parts, events, statistics, outlook = list[_Part](), list[Event](), list[Statistic](), list[str]()
     for question in questions:
         share = question.share / total
         delta = share * options.delta
         epsilon = gaussian_epsilon(math.sqrt(share * mu_squared), (1 - FAILURE_SHARE) * delta)
         parts.append(_plan(question, corpus, ledger, options, epsilon, delta))
+        outlook.append(" ".join([f"{share:.0%} of the run's budget for {question.text!r}.", *parts[-1].outlook]))
         events += parts[-1].events
         statistics += [each for each in parts[-1].statistics if each not in statistics]
     if run_epsilon(events, options.delta) > options.epsilon * (1 + 1e-9):
@@ -199,6 +200,7 @@ def plan_questions(
         statistics=statistics,
         parameters={**base.parameters, "kind": PLAN, **of, "questions": asked},
         learn=learn,
+        outlook=tuple(outlook),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
 
@@ -215,6 +217,7 @@ class _Part:
     statistics: Sequence[Statistic]
     run: Callable[[TopicModel | None], Run[Any]]
     """Plans the run that answers the question, given these topics."""
+    outlook: tuple[str, ...] = ()
 
 
 def _plan(
@@ -239,7 +242,7 @@ def _plan(
     settings: dict[str, Any] = {**question.calendar, **of_query}
     if question.kind == "count":
         counts = plan_counts(corpus, question.tables, epsilon, delta, **question.options, **settings)
-        return _Part(counts.events, counts.statistics, lambda model: counts)
+        return _Part(counts.events, counts.statistics, lambda model: counts, counts.outlook)
     tables, listed = question.tables, question.options.get("vocabulary")
     if question.kind == "words" and listed is not None:
         words = plan_words(listed, corpus, tables, epsilon, delta, **settings)

@@ -82,6 +82,8 @@ class Run(Generic[Result]):
     """Why the run is not private; empty if it is private."""
     exact: bool = False
     """Whether statistics are released without noise."""
+    outlook: tuple[str, ...] = ()
+    """What its answers will be like, in sentences; it follows from the plan alone."""
     passes: int | None = None
     """How many passes the run makes over the counts, if that is known."""
     most_bytes: int = 0

@@ -35,7 +35,7 @@ from dplda.runs.plan_parts import with_parts
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
-from dplda.text.dates import check_date_format, date_formats, date_ranges, say_formats
+from dplda.text.dates import check_date_format, date_formats, date_ranges, have_offset, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
 _Tables = TypeVar("_Tables", bound=Tables)
@@ -326,8 +326,9 @@ def groupings(
         raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
     if between is not None:
         tables = *tables, (_comparison(between, _dated(tables), zone, date_format),)
-    if date_format and not _dated(tables):
-        raise InputError("a date format is given, but no table is by period: group by month(COLUMN).")
+    if (date_format or zone != "UTC") and not _dated(tables):
+        given = "a date format" if date_format else "a time zone"
+        raise InputError(f"{given} is given, but no table is by period: group by month(COLUMN).")
     return tables or ((),)
 
 
@@ -345,7 +346,10 @@ def _comparison(between: tuple[str, str], dated: set[str], zone: str, date_forma
     ranges = date_ranges(names)
     if columns == {""}:
         if not ranges or len(dated) != 1:
-            raise InputError(f"between must name the column: COLUMN={names[0]} COLUMN={names[1]}.")
+            raise InputError(
+                f"between must name the column of the two groups: COLUMN={names[0]} COLUMN={names[1]}. For parts of a "
+                "year, name ranges of a column of dates: created=2024-06..2024-08 created=2024-12..2025-02."
+            )
         columns = dated
     if len(columns) > 1 or not all(is_name(column) and not set("()") & set(column) for column in columns):
         raise InputError(
@@ -432,7 +436,7 @@ class Misfits:
     doubtful: bool = False
     """Whether a table would probably say little, or dates may be read wrongly."""
     hint: str = ""
-    """What would group the documents better, in words."""
+    """What else the values show, in words."""
 
     def __str__(self) -> str:
         # Only all are 100 %, and none are 0 %.
@@ -440,7 +444,8 @@ class Misfits:
         listed = [f"{percent} % {reason}" for reason, percent in percents.items()]
         listed += [f"none is in {group}" for group in self.absent]
         readable = f" Their dates can be read with {say_formats(self.formats)}." if self.formats else ""
-        return f"Of the first {self.n:,} records, by {self.name}: {', '.join(listed)}.{readable}{self.hint}"
+        found = ", ".join(listed) or "all can be grouped"
+        return f"Of the first {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
@@ -461,6 +466,7 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
         missing = "no truth value"
     reasons, found = Counter[str](), set[str]()
     alone = _alone(values) if groups is None and not attribute.has_dates else set()
+    folded, n_alike = {name.casefold() for name in groups or ()}, 0
     for value in values:
         group = None if value is None else attribute.group(value)
         if value is None:
@@ -469,6 +475,7 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
             reasons[f"hold {missing}"] += 1
         elif groups is not None and group not in groups:
             reasons["are in neither group" if compares else "are in none of the listed groups"] += 1
+            n_alike += group.casefold() in folded
         elif value in alone:
             reasons["have a value of their own"] += 1
         else:
@@ -477,6 +484,10 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
     doubted = attribute.has_dates or alone
     formats = date_formats([each for each in values if each is not None]) if doubted else None
     hint = f" They are dates: group by month({attribute.name})." if alone and formats is not None else ""
+    if n_alike:
+        hint += f" {n_alike:,} of these values differ from a listed group in capital letters alone."
+    if attribute.has_dates and attribute.zone != "UTC" and not have_offset(values, attribute.date_format):
+        hint += " No date has a UTC offset, so the time zone changes nothing."
     unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
     others = formats if unread and formats is not None else ()  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares else ()
@@ -496,7 +507,7 @@ def misfits_of(tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[st
     columns = stored_columns(tables)
     attributes = dict.fromkeys(each for table in tables for each in table if each.attribute.column in columns)
     found = (misfits(each, [row.get(each.attribute.column) for row in values]) for each in attributes if values)
-    return [each for each in found if each.shares or each.absent]
+    return [each for each in found if each.shares or each.absent or each.hint]
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

@@ -114,6 +114,15 @@ def read_date(value: str, format: str = "") -> datetime:
     return datetime.strptime(value, format) if format else datetime.fromisoformat(value)
 
 
+def have_offset(values: Sequence[str | None], format: str = "") -> bool:
+    """Whether one of the dates in `values` is written with a UTC offset."""
+    for value in values:
+        with suppress(ValueError, OverflowError):
+            if value is not None and read_date(value, format).tzinfo is not None:
+                return True
+    return False
+
+
 def check_date_format(format: str) -> None:
     """Raise `InputError` if `format` is not empty, and does not read day, month and year or reads ISO 8601 wrongly."""
     if not format:

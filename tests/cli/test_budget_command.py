@@ -125,6 +125,15 @@ def test_a_grant_for_a_name_without_runs_names_the_one_that_is_like_it(dplda, sa
         assert "did you mean" not in dplda("budget", "grant", name, "--epsilon", 4, "--delta", 1e-6).out
 
 
+def test_grants_that_may_be_a_slip_are_told(dplda) -> None:
+    assert (
+        "give your runs --delta 1e-08" in dplda("budget", "grant", "tickets", "--epsilon", "1", "--delta", "1e-8").out
+    )
+    told = dplda("budget", "grant", "ticket", "--epsilon", "1", "--delta", "1e-6").out
+    assert "There is also a grant for tickets" in told
+    assert "--delta" not in told
+
+
 def test_an_unbounded_grant_says_so(dplda) -> None:
     assert "unbounded" in dplda("budget", "grant", "toys", "--unbounded").out
     assert dplda("budget", "grant", "toys", "--unbounded", "--json").json["grant"]["unbounded"] is True

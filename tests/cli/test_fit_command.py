@@ -40,12 +40,16 @@ class Recorder:
             model.save(folder)
             return model
 
-        return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute)
+        plan = {"parameters": {}, "events": (), "batch": None, "corpus": corpus}
+        return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute, **plan)
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
         self.read = {"path": path, **given}
         unit = given.get("unit_field", "document")
-        return SimpleNamespace(name="reviews", unit=unit, notes=[NOTE], reading={"language": "en"}, tokenization=None)
+        reading = {"language": "en"}
+        return SimpleNamespace(
+            name="reviews", unit=unit, notes=[NOTE], reading=reading, tokenization=None, named_places=()
+        )
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_public_groups_come_from_a_file(dplda, tickets, fitted, home):
         (["--by", "team", "--out", "t.txt"], "must end in .csv, .parquet, .json"),
         (["--by", "team", "--groups", "absent.yaml"], "cannot read absent.yaml"),
         (["--by", "team", "--seed", "1"], "--seed requires --simulate"),
-        (["--between", "2024-01", "2024-02"], "must name the column: COLUMN=2024-01 COLUMN=2024-02"),
+        (["--between", "2024-01", "2024-02"], "must name the column of the two groups: COLUMN=2024-01 COLUMN=2024-02"),
         (["--between", "day=2024-01..2024-02", "day=2024-02..2024-03"], "overlap"),
         (["--between", "team=heat", "team=cash", "--between", "team=a", "team=b"], "--between is given twice"),
         (["--between", "team=heat"], "requires 2 arguments"),
@@ -288,7 +288,7 @@ UNLISTED = "Of the first 1,000 records, by team: 100 % are in none of the listed
 def test_a_column_that_fits_no_group_is_asked_about_before_it_is_charged(
     dplda, tickets, fitted, home, words, told, stored
 ):
-    (home / "g.yaml").write_text("team: [Heat, Cash]")
+    (home / "g.yaml").write_text("team: [warmth, money]")
     if stored:
         assert dplda("corpus", "import", tickets, "store", "--group-field", "team").status == 0
         told = told.replace("1,000", "4,000")

@@ -16,7 +16,7 @@ from report_data import HOSTILE, Page, all_runs, run_model
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
-from dplda.report import AllRuns
+from dplda.report import AllRuns, Wording
 from dplda.report.answers_page import write_answers
 from dplda.report.pictures import shown
 from dplda.runs.indicator_tables import WordTable
@@ -43,6 +43,22 @@ def test_each_question_is_a_heading_in_the_users_words_followed_by_its_answer(tm
     assert "All answers on this page together are (epsilon 1.25, delta 1e-06)-differentially private" in text
     assert "2 January 2026" in text
     assert "NOT PRIVATE" not in text
+
+
+def test_hidden_words_are_in_no_picture(tmp_path, without_charts):
+    asked = findings(("Which words?", words(word_table())))
+    path = tmp_path / "answers.html"
+    write_answers(asked, path, date=TODAY)
+    hidden = next(each.word for found in word_table().distinctive() for each in found or () if each.certain)
+    assert hidden in Page(path.read_text(encoding="utf-8")).text
+    write_answers(asked, path, date=TODAY, wording=Wording(hidden=[hidden]))
+    text = Page(path.read_text(encoding="utf-8")).text
+    assert f" {hidden} " not in text
+    assert "1 word was hidden by hand" in text
+    with pytest.raises(InputError, match="not on this page"):
+        write_answers(asked, path, date=TODAY, wording=Wording(hidden=["nowhere"]))
+    with pytest.raises(InputError, match="none to name"):
+        write_answers(asked, path, date=TODAY, wording=Wording(names={0: "x"}))
 
 
 def test_the_page_is_whole_in_itself(tmp_path):

@@ -15,8 +15,8 @@ from dplda.base.errors import InputError
 from dplda.runs.tabulation import Grouping, groupings, misfits
 
 
-def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None)) -> Grouping:
-    ((grouping,),) = groupings(text, groups or {}, dates)
+def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None), zone="UTC") -> Grouping:
+    ((grouping,),) = groupings(text, groups or {}, dates, zone)
     return grouping
 
 
@@ -38,6 +38,13 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (by("time"), [f"2024-03-01T10:{m:02}" for m in range(50)], "are dates: group by month(time).", True),
         (by("ticket"), [*map(str, range(20)), "a", "a"], "91 % have a value of their own.", True),
         (by("team", {"team": ["a", 7]}), ["A", "7", "b", "c"], "75 % are in none of the listed groups", True),
+        (
+            by("team", {"team": ["Heat"]}),
+            ["heat", "heat"],
+            "2 of these values differ from a listed group in capital",
+            True,
+        ),
+        (by("month(day)", zone="Europe/Oslo"), ["2024-02-26"], "can be grouped. No date has a UTC offset", False),
         (by("bool(paid)"), ["yes", "0", "perhaps"], "33 % hold no truth value", False),
         (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
         (by("year(day)", {"day": ["2024"]}), ["2023-01-01", None, "2024-01-01"], "33 % are in none of the l", True),
