@@ -14,7 +14,7 @@ from dplda.base.errors import DpldaError
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-CORPORA = ("imdb", "news", "medical", "synthetic")
+CORPORA = ("imdb", "news", "medical", "agnews", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
 RARE_GIVEN = ("nothing", "seed words", "prior")

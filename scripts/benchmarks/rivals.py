@@ -102,14 +102,16 @@ def one(record: Record, options: Options) -> Record:
     found = SYSTEMS[system].learn(case, n_topics, record["epsilon"], record["seed"], options)
     if len(found.words) < 2:  # no topics, or of one word each
         return {"topics": 0, "seconds": round(found.seconds, 1)}
-    counts, assigned = case.of(found.words), found.assigned
-    if assigned is None:
-        assigned = small.largest_topics(small.folded_in(found.topics, counts), counts)
+    counts = case.of(found.words)
+    if found.assigned is None:
+        nmi = small.agreement(case.labels, found.topics, counts)
+    else:
+        nmi = float(normalized_mutual_info_score(case.labels, found.assigned))
     measures = {
         "topics": len(found.topics),
         "words": len(found.words),
         "npmi": float(npmi(found.topics, counts).mean()),
-        "nmi": float(normalized_mutual_info_score(case.labels, assigned)),
+        "nmi": nmi,
         "diversity": diversity(found.topics),
         "seconds": round(found.seconds, 1),
     }

@@ -8,8 +8,6 @@ at least 0.5.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 import tarfile
@@ -17,7 +15,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +110,17 @@ def largest_topics(proportions: np.ndarray, counts: sparse.csr_matrix) -> np.nda
     return np.where(held, proportions.argmax(axis=1), -1)
 
 
+def agreement(labels: Sequence[str], topics: np.ndarray, counts: sparse.csr_matrix) -> float:
+    """The NMI of labels and largest topics, for any system's `topics` (n_topics, n_words) over the words of `counts`.
+
+    Documents without a word that any topic produces are a topic of their own.
+    """
+    known = np.flatnonzero(topics.sum(axis=0))
+    counts = sparse.csr_matrix(counts[:, known])
+    found = largest_topics(folded_in(topics[:, known], counts), counts)
+    return float(normalized_mutual_info_score(labels, found))
+
+
 def posts(path: Path, documents: int = DOCUMENTS, topics: int = 10) -> Labelled:
     """A sample of 20 newsgroups without headers; tabs stand for line breaks in most files of the archive."""
     with tarfile.open(path) as archive:
@@ -126,8 +134,7 @@ def posts(path: Path, documents: int = DOCUMENTS, topics: int = 10) -> Labelled:
 
 def lines(path: Path, name: str, label: str, topics: int, documents: int = DOCUMENTS) -> Labelled:
     """The first of compressed JSON lines, each with a `text` and the field `label`."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        records = [json.loads(line) for line in islice(file, documents + _OTHERS)]
+    records = corpora.read_lines(path, documents + _OTHERS)
     texts, labels = [record["text"] for record in records], [str(record[label]) for record in records[:documents]]
     return Labelled(name, texts[:documents], labels, topics, texts[documents:])
 
