@@ -67,7 +67,10 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
 @corpora_files("news", "medical", "agnews", required=False)
 @file_option("--manzonelli", "Checkout of github.com/nicomanzonelli/topic_model_attacks, with its tweets.")
 @file_option("--python", "Python with what the rivals' code requires, and BERTopic; [default: this one].")
-@choices("--corpus", "corpora", RIVAL_CORPORA, "Labelled texts.")
+@click.option(
+    "--corpus", "corpora", type=click.Choice(RIVAL_CORPORA), multiple=True,
+    help="Labelled texts to measure. Repeatable; [default: those whose files are named]",
+)  # fmt: skip
 @choices("--system", "systems", RIVALS, "Systems to measure.")
 @list_option("--epsilons", "1,2,4,8", float, "Budgets, with delta 1e-6 for one document.")
 @option("--seeds", 3, "Runs of each; tables show medians.")
@@ -85,6 +88,7 @@ def rivals(results: Path, draw: Path | None, python: Path | None, **options: Any
 
     files = {name: options.pop(name) for name in ("news", "medical", "agnews")}
     files["manzonelli"] = options["manzonelli"]
+    options["corpora"] = options["corpora"] or [corpus for corpus, (name, _) in module.CORPORA.items() if files[name]]
     if draw is None:
         module.measure(results, module.Options(**options, files=files, python=str(python or sys.executable)))
     rivals_report.write(read(results), draw)

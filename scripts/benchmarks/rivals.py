@@ -230,12 +230,17 @@ def elsewhere(name: str) -> Learn:
     """A system that runs in a Python of its own; see `rival_code`."""
 
     def learn(case: Labelled, n_topics: int | None, epsilon: float | None, seed: int, options: Options) -> Found:
+        if name == "manzonelli" and options.manzonelli is None:
+            raise click.UsageError("--manzonelli must name their code, or leave manzonelli out of --system.")
         asked = {"system": name, "n_topics": n_topics, "epsilon": epsilon, "delta": DELTA, "seed": seed}
         asked_texts = {"documents": plain(case), "code": str(options.manzonelli)}
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "asked.json").write_text(json.dumps(asked | asked_texts), encoding="utf-8")
             command = [options.python, "-I", rival_code.__file__, folder]  # -I: none of our folders to import from
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
+                raise InputError(
+                    f"{options.python} did not run {name} to its end. Install there what it requires."
+                )
             with np.load(Path(folder) / "found.npz") as found:
                 words, topics, assigned = ([*map(str, found["words"])], found["topics"], found["assigned"])
                 seconds, told = float(found["seconds"]), str(found["version"])

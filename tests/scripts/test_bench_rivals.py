@@ -72,7 +72,7 @@ def test_choices_are_those_that_the_module_knows():
 def test_systems_without_privacy_are_measured_once_and_only_what_is_missing(news, tmp_path, monkeypatch):
     monkeypatch.setattr(rivals.corpora, "MOST_DOCUMENTS", 1.0)
     results = tmp_path / "results.jsonl"
-    chosen = ["--agnews", news, "--corpus", "news-items", "--system", "nmf", "--system", "sklearn"]
+    chosen = ["--agnews", news, "--system", "nmf", "--system", "sklearn"]
     first = run(results, *chosen, "--seeds", 1)
     again = run(results, *chosen, "--seeds", 2)
     assert again[:2] == first
@@ -107,6 +107,16 @@ def test_a_rival_that_finds_no_words_has_no_topics(news, rival, monkeypatch):
     monkeypatch.setattr(rivals, "plain", lambda case: ["nothing"])
     record = {"corpus": "news-items", "system": "manzonelli", "epsilon": 1.0, "seed": 0}
     assert rivals.one(record, settings(news, rival[0]))["topics"] == 0
+
+
+def test_code_that_is_missing_or_fails_is_told_in_one_line(news, rival, monkeypatch):
+    monkeypatch.setattr(rivals, "plain", lambda case: ["goal"])
+    learn, case = rivals.SYSTEMS["manzonelli"].learn, rivals.CORPORA["news-items"][1](news)
+    with pytest.raises(click.UsageError, match="--manzonelli must name their code"):
+        learn(case, 4, 1.0, 0, settings(news))
+    (rival[0] / "topic_models.py").write_text("import a_module_that_is_not_there")
+    with pytest.raises(InputError, match="did not run manzonelli to its end"):
+        learn(case, 4, 1.0, 0, settings(news, rival[0]))
 
 
 @pytest.mark.parametrize("prior", [0.2, 1 / 3, 1.0])
