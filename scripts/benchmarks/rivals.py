@@ -238,9 +238,7 @@ def elsewhere(name: str) -> Learn:
             (Path(folder) / "asked.json").write_text(json.dumps(asked | asked_texts), encoding="utf-8")
             command = [options.python, "-I", rival_code.__file__, folder]  # -I: none of our folders to import from
             if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
-                raise InputError(
-                    f"{options.python} did not run {name} to its end. Install there what it requires."
-                )
+                raise InputError(f"{options.python} did not run {name} to its end. Install there what it requires.")
             with np.load(Path(folder) / "found.npz") as found:
                 words, topics, assigned = ([*map(str, found["words"])], found["topics"], found["assigned"])
                 seconds, told = float(found["seconds"]), str(found["version"])
