@@ -29,6 +29,7 @@ from dplda.runs.corpus import CountStore, synthetic
 from dplda.text.records import CountedDocuments, document_key
 
 N_WORDS, MOST_DOCUMENTS = 2000, 0.1
+LABELS = ("label", "condition")  # fields that say what a document is about
 LETTERS = r"(?u)\b[a-z][a-z']{2,}\b"
 PLANTED: dict[str, Any] = {"n_documents": 50_000, "n_words": 2000, "n_topics": 10, "alpha0": 1.0, "mean_length": 100.0}
 TUNING, REPORTING = 0, 100  # the first seed of planted corpora for tuning, and for reporting
@@ -38,34 +39,48 @@ MEAN_LENGTH = 70  # tokens of a document of a planted store
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One corpus: counts (n_documents, n_words), its words, the number of topics, and what was planted, if anything."""
+    """One corpus: counts (n_documents, n_words), its words, the number of topics, and what was planted, if anything.
+
+    `labels` (n_documents,) say what documents are about, where the corpus has them.
+    """
 
     counts: sparse.csr_matrix
     words: list[str]
     n_topics: int
     planted: np.ndarray | None = None
+    labels: list[str] | None = None
 
 
 def lines(path: Path, half: str = "all") -> Case:
-    """Film reviews or medical abstracts: compressed lines, each a JSON object with a `text`.
+    """Film reviews, medical abstracts or news items: compressed lines, each a JSON object with a `text`.
 
     The even documents are for tuning, the odd ones for reporting; the words are those of all documents.
     """
-    counts, words = count_words(texts(path))
+    records = read_lines(path)
+    counts, words = count_words(record["text"] for record in records)
     rows = {"tune": slice(0, None, 2), "report": slice(1, None, 2), "all": slice(None)}[half]
-    return Case(counts[rows], words, n_topics=20)
+    field = next((name for name in LABELS if name in records[0]), None)
+    labels = None if field is None else [str(record[field]) for record in records[rows]]
+    return Case(counts[rows], words, n_topics=20, labels=labels)
 
 
 def texts(path: Path, most: int | None = None) -> list[str]:
     """The texts of compressed JSON lines, the first `most` of them."""
+    return [record["text"] for record in read_lines(path, most)]
+
+
+def read_lines(path: Path, most: int | None = None) -> list[dict[str, Any]]:
+    """The objects of compressed JSON lines, the first `most` of them."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line)["text"] for line in itertools.islice(file, most)]
+        return [json.loads(line) for line in itertools.islice(file, most)]
 
 
 def newsgroups(path: Path) -> Case:
-    """20 newsgroups from its tar archive, one message a file; see `messages`."""
+    """20 newsgroups from its tar archive, one message a file; see `messages`. Labels are the groups."""
     counts, words = count_words(messages(path))
-    return Case(counts, words, n_topics=20)
+    with tarfile.open(path) as archive:
+        labels = [Path(member.name).parent.name for member in archive if member.isfile()]
+    return Case(counts, words, n_topics=20, labels=labels)
 
 
 def messages(path: Path) -> Iterator[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dplda"}
-MEASURES = {"npmi": "NPMI@10", "diversity": "diversity", "error": "mean matched l1 error"}
+MEASURES = {"npmi": "NPMI@10", "nmi": "NMI with labels", "diversity": "diversity", "error": "mean matched l1 error"}
 WITHOUT = 16.0  # where on the axis of epsilon the runs without noise stand
 
 Values = Mapping[float | None, Sequence[float]]  # of a measure: one for each run, by epsilon (None: no noise)

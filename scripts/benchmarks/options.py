@@ -14,10 +14,15 @@ from dplda.base.errors import DpldaError
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-CORPORA = ("imdb", "news", "medical", "synthetic")
+CORPORA = ("imdb", "news", "medical", "agnews", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
 RARE_GIVEN = ("nothing", "seed words", "prior")
+RIVALS = (
+    "dplda", "manzonelli", "tomotopy", "gensim", "sklearn", "nmf", "bertopic",
+    "dplda, automatic", "bertopic, automatic",
+)  # fmt: skip
+RIVAL_CORPORA = ("tweets", "few-posts", "posts", "abstracts", "news-items")
 POISONED = ("tomotopy", "dplda, no noise", "dplda, epsilon 8", "dplda, epsilon 4", "dplda, epsilon 1")
 POISON_QUESTIONS = ("attribute", "presence")
 PRIOR_CASES = ("few-posts", "medical", "posts", "reviews", "news-items", "half-medical", "titles")

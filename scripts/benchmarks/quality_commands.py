@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from benchmarks.options import (
     CORPORA,
     PRIOR_CASES,
     RARE_GIVEN,
+    RIVAL_CORPORA,
+    RIVALS,
     SYSTEMS,
     choices,
     cli,
@@ -27,7 +30,7 @@ from benchmarks.options import (
 
 @cli.command()
 @results_option
-@corpora_files("imdb", "news", "medical", required=False)
+@corpora_files("imdb", "news", "medical", "agnews", required=False)
 @click.option(
     "--corpus", "corpora", type=click.Choice(CORPORA), multiple=True,
     help="Corpora to measure. Repeatable; [default: synthetic, and those whose files are named]",
@@ -44,9 +47,9 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
     """Topic quality against epsilon, beside peers.
 
     The peers are private variational inference, tomotopy and gensim, which protect nobody, and random words. Appends
-    NPMI@10, diversity and, for planted topics, the mean matched l1 error to the results, and prints their tables. Skips
-    what is there for the same source and settings, so it can be interrupted. Takes several hours for everything, three
-    minutes for `--system dplda`.
+    NPMI@10, diversity, the agreement with labels and, for planted topics, the mean matched l1 error to the results, and
+    prints their tables. Skips what is there for the same source and settings, so it can be interrupted. Takes several
+    hours for everything, three minutes for `--system dplda`.
     """
     from benchmarks import utility as module
     from benchmarks import utility_report
@@ -57,6 +60,38 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
     if draw is None:
         module.measure(results, module.Options(**options, files=files))
     utility_report.write(read(results), options["half"], draw)
+
+
+@cli.command()
+@results_option
+@corpora_files("news", "medical", "agnews", required=False)
+@file_option("--manzonelli", "Checkout of github.com/nicomanzonelli/topic_model_attacks, with its tweets.")
+@file_option("--python", "Python with what the rivals' code requires, and BERTopic; [default: this one].")
+@click.option(
+    "--corpus", "corpora", type=click.Choice(RIVAL_CORPORA), multiple=True,
+    help="Labelled texts to measure. Repeatable; [default: those whose files are named]",
+)  # fmt: skip
+@choices("--system", "systems", RIVALS, "Systems to measure.")
+@list_option("--epsilons", "1,2,4,8", float, "Budgets, with delta 1e-6 for one document.")
+@option("--seeds", 3, "Runs of each; tables show medians.")
+@draw_option
+def rivals(results: Path, draw: Path | None, python: Path | None, **options: Any) -> None:
+    """Topics of dplda beside the rivals' own code.
+
+    The rivals are the private topic model of Manzonelli, Zhang and Vadhan and, without privacy, tomotopy, gensim,
+    scikit-learn and BERTopic. Appends NPMI@10, the agreement with labels, diversity and seconds to the results, and
+    prints their tables. Skips what is there, so it can be interrupted. Takes about two hours for everything.
+    """
+    from benchmarks import rivals as module
+    from benchmarks import rivals_report
+    from benchmarks.results import read
+
+    files = {name: options.pop(name) for name in ("news", "medical", "agnews")}
+    files["manzonelli"] = options["manzonelli"]
+    options["corpora"] = options["corpora"] or [corpus for corpus, (name, _) in module.CORPORA.items() if files[name]]
+    if draw is None:
+        module.measure(results, module.Options(**options, files=files, python=str(python or sys.executable)))
+    rivals_report.write(read(results), draw)
 
 
 @cli.command()

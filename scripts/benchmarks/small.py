@@ -8,15 +8,13 @@ at least 0.5.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 import tarfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +37,13 @@ from dplda.runs.grid import npmi
 
 DOCUMENTS, DELTA = 3000, 1e-6
 _OTHERS = 8000  # most other texts about the same things
+_PRIOR = 0.1  # of each topic in a document
 _SAME = 0.5  # least correlation of the proportions of two topics that collect the same documents
-_TOKENS = r"(?u)\b[^\W\d_][\w']+\b"
+_TOKENS = r"(?u)\b[^\W_][\w']+\b"
 _Row = tuple[float, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Labelled:
     """Texts with a label each, and the number of topics to ask for."""
 
@@ -58,18 +57,26 @@ class Labelled:
     """Counts of all words, (n_documents, n_words)."""
     column: dict[str, int] = field(init=False)
     """The column of each word."""
-    ordinary: np.ndarray = field(init=False)
-    """The documents' proportions of the topics of tomotopy's LDA, (n_documents, topics)."""
-    ordinary_npmi: float = field(init=False)
-    """The mean NPMI of these topics."""
 
     def __post_init__(self) -> None:
         counter = CountVectorizer(token_pattern=_TOKENS)
         self.counts, self.column = counter.fit_transform(self.texts).tocsc(), counter.vocabulary_
+
+    @cached_property
+    def _ordinary(self) -> tuple[np.ndarray, float]:
         counts, _ = corpora.count_words(self.texts)
         topics = systems.tomotopy_topics(counts, self.topics, seed=0)
-        self.ordinary = posterior_mean(topics, np.full(self.topics, 0.1), counts.astype(float))
-        self.ordinary_npmi = float(npmi(topics, counts).mean())
+        return folded_in(topics, counts), float(npmi(topics, counts).mean())
+
+    @property
+    def ordinary(self) -> np.ndarray:
+        """The documents' proportions of the topics of tomotopy's LDA, (n_documents, topics)."""
+        return self._ordinary[0]
+
+    @property
+    def ordinary_npmi(self) -> float:
+        """The mean NPMI of these topics."""
+        return self._ordinary[1]
 
     def of(self, words: Sequence[str]) -> sparse.csr_matrix:
         """Counts of these `words`, (n_documents, len(words))."""
@@ -80,8 +87,7 @@ class Labelled:
 
     def agreement(self, proportions: np.ndarray, counts: sparse.csr_matrix) -> float:
         """The NMI of labels and largest topics; documents without any of the words are a topic of their own."""
-        held = np.asarray(counts.sum(axis=1)).ravel() > 0
-        return float(normalized_mutual_info_score(self.labels, np.where(held, proportions.argmax(axis=1), -1)))
+        return float(normalized_mutual_info_score(self.labels, largest_topics(proportions, counts)))
 
     def in_ordinary(self, proportions: np.ndarray) -> np.ndarray:
         """Which topics (k,), with these `proportions` (n_documents, k), are in ordinary LDA."""
@@ -91,6 +97,28 @@ class Labelled:
         found = np.zeros(proportions.shape[1], dtype=bool)
         found[rows] = correlations[rows, columns] >= _SAME
         return found
+
+
+def folded_in(topics: np.ndarray, counts: sparse.csr_matrix) -> np.ndarray:
+    """The documents' proportions of `topics` (n_topics, n_words) under one prior for all, (n_documents, n_topics)."""
+    return posterior_mean(topics, np.full(len(topics), _PRIOR), counts.astype(float))
+
+
+def largest_topics(proportions: np.ndarray, counts: sparse.csr_matrix) -> np.ndarray:
+    """The largest topic of each document, (n_documents,); -1 for one without any of the words of `counts`."""
+    held = np.asarray(counts.sum(axis=1)).ravel() > 0
+    return np.where(held, proportions.argmax(axis=1), -1)
+
+
+def agreement(labels: Sequence[str], topics: np.ndarray, counts: sparse.csr_matrix) -> float:
+    """The NMI of labels and largest topics, for any system's `topics` (n_topics, n_words) over the words of `counts`.
+
+    Documents without a word that any topic produces are a topic of their own.
+    """
+    known = np.flatnonzero(topics.sum(axis=0))
+    counts = sparse.csr_matrix(counts[:, known])
+    found = largest_topics(folded_in(topics[:, known], counts), counts)
+    return float(normalized_mutual_info_score(labels, found))
 
 
 def posts(path: Path, documents: int = DOCUMENTS, topics: int = 10) -> Labelled:
@@ -106,8 +134,7 @@ def posts(path: Path, documents: int = DOCUMENTS, topics: int = 10) -> Labelled:
 
 def lines(path: Path, name: str, label: str, topics: int, documents: int = DOCUMENTS) -> Labelled:
     """The first of compressed JSON lines, each with a `text` and the field `label`."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        records = [json.loads(line) for line in islice(file, documents + _OTHERS)]
+    records = corpora.read_lines(path, documents + _OTHERS)
     texts, labels = [record["text"] for record in records], [str(record[label]) for record in records[:documents]]
     return Labelled(name, texts[:documents], labels, topics, texts[documents:])
 

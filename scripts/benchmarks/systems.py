@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -41,6 +41,11 @@ def dplda_model(
     corpus = dplda.Corpus.from_counts(counts, chosen, public_vocabulary=True)
     if simulate_seed is not None:
         return dplda.fit(corpus, n_topics=n_topics, ledger=False, simulate_seed=simulate_seed, **settings)
+    return charged_fit(corpus, n_topics, **settings)
+
+
+def charged_fit(corpus: dplda.Corpus, n_topics: int | Literal["auto"], **settings: Any) -> TopicModel:
+    """A fit by `dplda` with exact noise and a temporary ledger."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = dplda.Ledger(Path(folder) / "ledger.db")
         ledger.grant("benchmark", unbounded=True)

@@ -25,6 +25,7 @@ import dplda
 from benchmarks import corpora, results, systems, variational
 from benchmarks.corpora import Case
 from benchmarks.results import Record
+from benchmarks.small import agreement
 from dplda.runs.grid import diversity, matched_error, npmi
 
 DELTA = 1e-6
@@ -81,6 +82,8 @@ def one(record: Record, options: Options) -> Record:
     topics = SYSTEMS[record["system"]].topics(case, record["epsilon"], record["seed"], options)
     seconds = time.perf_counter() - start
     found = {"npmi": float(npmi(topics, case.counts).mean()), "diversity": diversity(topics)}
+    if case.labels is not None:
+        found["nmi"] = agreement(case.labels, topics, case.counts)
     if case.planted is not None:
         found["error"] = float(matched_error(topics, case.planted).mean())
     return found | {"seconds": round(seconds, 1)}

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 CORPORA = {
     "imdb": ("Film reviews (IMDB)", ("npmi", "diversity")),
-    "news": ("20 newsgroups", ("npmi", "diversity")),
-    "medical": ("Medical abstracts", ("npmi", "diversity")),
+    "news": ("20 newsgroups", ("npmi", "nmi", "diversity")),
+    "medical": ("Medical abstracts", ("npmi", "nmi", "diversity")),
+    "agnews": ("News items", ("npmi", "nmi", "diversity")),
     "synthetic": ("Planted topics", ("error",)),
 }
 NAMES = {
@@ -63,10 +64,10 @@ def newest(records: list[Record], corpus: str, half: str) -> Results:
 
 
 def table(results: Results, measures: Sequence[str]) -> str:
-    """Systems down, epsilons across: mean ± standard deviation over seeds, and the mean of a second measure."""
+    """Systems down, epsilons across: mean ± standard deviation over seeds, and means of other measures."""
     epsilons = sorted({epsilon for cells in results.values() for epsilon in cells if epsilon is not None})
     first, *second = (MEASURES[measure] for measure in measures)
-    head = [first + "".join(f" ({name})" for name in second), *(f"ε = {epsilon:g}" for epsilon in epsilons)]
+    head = [first + (f" ({', '.join(second)})" if second else ""), *(f"ε = {epsilon:g}" for epsilon in epsilons)]
     lines = []
     for system in [name for name in NAMES if name in results]:
         cells = results[system]
@@ -76,8 +77,8 @@ def table(results: Results, measures: Sequence[str]) -> str:
 
 
 def _cell(records: list[Record], first: str, *second: str) -> str:
-    means = (f" ({fmean(values(records, measure)):.2f})" for measure in second)
-    return mean_and_spread(values(records, first)) + "".join(means)
+    means = ", ".join(f"{fmean(values(records, measure)):.2f}" for measure in second)
+    return mean_and_spread(values(records, first)) + (f" ({means})" if means else "")
 
 
 def values(records: list[Record], measure: str) -> list[float]:

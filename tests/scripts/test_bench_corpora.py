@@ -48,6 +48,7 @@ def test_messages_are_read_without_their_headers(tmp_path):
     assert "pear" in case.words
     assert "heading" not in case.words
     assert case.counts.shape[0] == len(TEXTS)
+    assert case.labels == ["group"] * len(TEXTS)
 
 
 @pytest.mark.usefixtures("small_planted")

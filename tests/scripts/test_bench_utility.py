@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import xml.etree.ElementTree as ElementTree
 
 import click
 import numpy as np
 import pytest
+from scipy import sparse
 
-from benchmarks import corpora, figures, systems, utility, utility_report
+from benchmarks import corpora, figures, small, systems, utility, utility_report
 from benchmarks.commands import cli
 
 SMALL = {"n_documents": 400, "n_words": 60, "n_topics": 3, "alpha0": 1.0, "mean_length": 30.0}
@@ -30,7 +32,7 @@ def run(results, *arguments):
 
 
 def record(system, epsilon, seed, error, settings="now"):
-    measures = {"npmi": error / 2, "diversity": 1 - error / 2, "error": error}
+    measures = {"npmi": error / 2, "nmi": 0.3, "diversity": 1 - error / 2, "error": error}
     key = {"corpus": "synthetic", "half": "all", "system": system, "settings": settings}
     return key | {"epsilon": epsilon, "seed": seed} | measures
 
@@ -79,6 +81,28 @@ def test_dplda_is_fitted_with_the_noise_asked_for(results, arguments, monkeypatc
     assert (privacy.delta, privacy.adjacency) == (1e-6, "add-remove")
 
 
+def test_agreement_counts_documents_without_words_of_topics_as_a_topic_of_their_own():
+    counts = sparse.csr_matrix([[3, 1, 0, 0], [2, 0, 0, 1], [0, 0, 4, 0], [0, 0, 1, 1], [0, 0, 0, 9], [0, 0, 0, 0]])
+    topics = np.array([[0.8, 0.2, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]])  # no topic produces the last word
+    assert small.agreement(["a", "a", "b", "b", "c", "c"], topics, counts) == pytest.approx(1.0)
+    assert small.agreement(["a", "a", "b", "b", "b", "b"], topics, counts) < 0.9
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_topics_are_compared_with_the_labels_of_texts_that_have_some(tmp_path, labelled):
+    path = tmp_path / "items.jsonl.gz"
+    rng = np.random.default_rng(0)
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        for number in range(40):
+            words = [f"word{chr(97 + place)}" for place in rng.choice(20, 2, replace=False)]
+            record = {"text": " ".join(words)} | ({"label": number % 2} if labelled else {})
+            file.write(json.dumps(record) + "\n")
+    options = utility.Options(["agnews"], ["random"], half="report", files={"agnews": path})
+    found = utility.one({"corpus": "agnews", "system": "random", "epsilon": None, "seed": 0}, options)
+    assert ("nmi" in found) is labelled
+    assert utility.load("agnews", 0, options).labels == (["1"] * 20 if labelled else None)
+
+
 def test_random_words_are_ten_a_topic_and_new_with_each_seed():
     one, other = (systems.random_words(4, 50, seed) for seed in (0, 1))
     np.testing.assert_allclose(one.sum(axis=1), 1.0)
@@ -108,6 +132,9 @@ def test_tables_hold_mean_and_spread_over_seeds_of_the_latest_settings():
     lines = utility_report.table(found, ["npmi", "diversity"]).splitlines()
     assert lines[0] == "| NPMI@10 (diversity) | ε = 1 | no noise | seeds |"
     assert lines[2] == "| dplda | 0.100 ± 0.050 (0.90) |  | 3 |"
+    lines = utility_report.table(found, ["npmi", "nmi", "diversity"]).splitlines()
+    assert lines[0] == "| NPMI@10 (NMI with labels, diversity) | ε = 1 | no noise | seeds |"
+    assert lines[2] == "| dplda | 0.100 ± 0.050 (0.30, 0.90) |  | 3 |"
 
 
 def test_the_figure_is_the_same_for_the_same_results_and_other_for_others(tmp_path):
