@@ -6,6 +6,10 @@ name from a private document.
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
+
 
 class DpldaError(Exception):
     """Base of all errors meant for the user, with a one-line message and an exit status.
@@ -77,3 +81,21 @@ class SharedDocumentsWarning(DpldaWarning):
 
 class GateError(RuntimeError):
     """A programming error: the curator refused an unplanned, repeated or misordered release."""
+
+
+def warn(text: str, category: type[DpldaWarning] = DpldaWarning) -> None:
+    """Warn of the line that called this package, however deep inside of it this is."""
+    caller = frame = sys._getframe(1)
+    while frame.f_back is not None:
+        outer = frame.f_back
+        if _is_own(frame) and not _is_own(outer):
+            caller = outer
+        frame = outer
+    names = caller.f_globals
+    registry = names.setdefault("__warningregistry__", {})
+    name = names.get("__name__", "__main__")
+    warnings.warn_explicit(text, category, caller.f_code.co_filename, caller.f_lineno, name, registry)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "dplda"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, TypeVar
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
-from dplda.base.errors import DpldaWarning, InputError
+from dplda.base.errors import InputError, warn
 from dplda.base.progress import Progress
 from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import Share, calibrate
@@ -108,7 +107,7 @@ def ask(run: Run[_Answer], options: QueryOptions) -> _Answer:
     )
 
 
-def warn_of_other_words(model: TopicModel, corpus: Corpus, stacklevel: int = 5) -> None:
+def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
     """Warn if the settings that tokenise `corpus` are not those of the documents of `model`.
 
     The settings are language, lemmas, tokenizer and ngrams.
@@ -116,9 +115,7 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus, stacklevel: int = 5) 
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
         asked, learned = corpus.reading.get(name), model.facts.reading.get(name)
         if corpus.reading and asked != learned and {asked, learned} - {None, False}:
-            warnings.warn(
+            warn(
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "
-                f"them alike, or words that differ are not found.",
-                DpldaWarning,
-                stacklevel=stacklevel,
+                "them alike, or words that differ are not found."
             )

@@ -6,7 +6,6 @@ It takes what `dplda.fit` takes: all its options, and a corpus or texts as well 
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Self
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dplda.base.errors import DpldaWarning, InputError
+from dplda.base.errors import InputError, warn
 from dplda.runs.corpus import Corpus
 from dplda.runs.fit_options import OF_TEXTS, OPTIONS
 from dplda.runs.fitting import fit
@@ -107,12 +106,10 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
         charged = self.ledger is not False
         if charged and self.public_vocabulary is None:
-            warnings.warn(
+            warn(
                 "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
                 "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
                 "public_vocabulary=True, or let dplda.fit choose the words privately.",
-                DpldaWarning,
-                stacklevel=2,
             )
         elif charged and not self.public_vocabulary:
             raise InputError(

@@ -14,7 +14,6 @@ plan out. The way of a fit:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from dplda.base.errors import InputError, NoisyTopicsWarning
+from dplda.base.errors import InputError, NoisyTopicsWarning, warn
 from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import calibrate, exact_events
 from dplda.learning.model_size import most_topics
@@ -157,11 +156,10 @@ def plan_topics(
         )
         noise = [topic for topic, verdict in enumerate(result.verdicts) if verdict == NOISE]
         if noise:
-            warnings.warn(
+            warn(
                 f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise (model.verdicts). Use "
                 "more documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
-                stacklevel=5,  # where `fit` was called
             )
         return result
 

@@ -83,7 +83,7 @@ def transform(model: TopicModel, documents: Corpus | Iterable[Any], progress: Pr
     """
     if isinstance(documents, Corpus):
         corpus = documents
-        warn_of_other_words(model, corpus, stacklevel=4)  # where `TopicModel.transform` was called
+        warn_of_other_words(model, corpus)
     else:
         corpus = _read_alike(model, documents)
     with following(progress) as shown:

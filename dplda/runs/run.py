@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
-from dplda.base.errors import DpldaError, DpldaWarning, InputError, SharedDocumentsWarning, UnsupportedByData
+from dplda.base.errors import DpldaError, DpldaWarning, InputError, SharedDocumentsWarning, UnsupportedByData, warn
 from dplda.base.progress import Progress, following
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
@@ -42,6 +42,8 @@ from dplda.private.statistics import Statistic
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.preparation import ById
 from dplda.runs.corpus import Corpus
+
+_said = set[tuple[str, ...]]()  # of shared documents, by the path of the ledger and the names
 
 
 class Answer(Protocol):
@@ -154,7 +156,7 @@ class Run(Generic[Result]):
             store = self.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)
             if ledger is not False:
                 others = recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
-                _tell_shared(self.dataset, others)
+                _tell_shared(ledger, self.dataset, others)
             wait_for_kernels(watch)
 
             # Released and learned: the gate calls `charge`, which returns when the event is on disk, and then computes.
@@ -337,9 +339,14 @@ def _tell_broken(quoted: Quote) -> None:
         )
 
 
-def _tell_shared(dataset: str, others: Sequence[str]) -> None:
-    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`."""
-    if others:
+def _tell_shared(ledger: Ledger, dataset: str, others: Sequence[str]) -> None:
+    """Warn, before anything is charged, if `others` are names of datasets that share the documents of `dataset`.
+
+    A process says the same of a ledger once: a notebook asks many questions of the same documents.
+    """
+    said = (str(ledger.path), dataset, *others)
+    if others and said not in _said:
+        _said.add(said)
         _warn(
             f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
             f"{', '.join(others)}. What this run spends is charged to all of these names together.",
@@ -351,7 +358,7 @@ def _warn(text: str, category: type[DpldaWarning]) -> None:
     """Warn, and never raise an error, whatever the filter: whether a run fails must not depend on the documents."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", category)
-        warnings.warn(text, category, stacklevel=3)
+        warn(text, category)
 
 
 @contextmanager

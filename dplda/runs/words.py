@@ -9,7 +9,6 @@ tokenization, as for counts, nothing is known, and all words stay as they are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
+from dplda.base.errors import InputError, UnsupportedByData, warn
 from dplda.budget.events import Event
 from dplda.learning.model_size import USUAL_LIMIT, frequency_limit, modelled_words
 from dplda.learning.placements import registry
@@ -55,7 +54,7 @@ def usable_words(tokenization: Tokenization | None, listed: Sequence[str], neede
             f"{found} At least {needed:,} are needed, two for each topic: give other words, or ask for fewer topics."
         )
     if matched.reasons:
-        _warn(f"{found} They are left out.")
+        warn(f"{found} They are left out.")
     return matched.words
 
 
@@ -80,7 +79,7 @@ def find_seed_words(
         found = _describe(matched, f"seed words of topic {topic!r}")
         if not matched.found:
             raise InputError(f"{found} Give others, or leave the topic out.")
-        _warn(f"{found} They are left out.")
+        warn(f"{found} They are left out.")
 
     def spellings(words: Sequence[str]) -> Mapping[str, str]:
         matched = _match(tokenization, words)
@@ -97,7 +96,7 @@ def warn_of_prior_words(tokenization: Tokenization | None, prior: PriorTopics) -
     """Warn if documents cannot contain many of the words of `prior`."""
     matched = _match(tokenization, prior.words)
     if matched is not None and len(matched.found) < _MOST_OF_PRIOR * len(prior.words):
-        _warn(f"{_describe(matched, 'words of the prior')} Was the text of the prior read with other settings?")
+        warn(f"{_describe(matched, 'words of the prior')} Was the text of the prior read with other settings?")
 
 
 def _match(tokenization: Tokenization | None, words: Sequence[str]) -> ListedWords | None:
@@ -118,10 +117,6 @@ def _describe(matched: ListedWords, words: str) -> str:
     examples = ", ".join(f"{word[:_LONGEST_SHOWN]!r} ({reason[:_LONGEST_SHOWN]})" for word, reason in shown)
     more = f" and {n_others - len(shown):,} more" if n_others > len(shown) else ""
     return f"{told} The others: {examples}{more}." if shown else told
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, DpldaWarning, stacklevel=6)  # where `fit` was called
 
 
 def choose_way_of_words(corpus: Corpus, settings: FitSettings) -> FitSettings:

@@ -115,3 +115,20 @@ def test_a_store_keeps_the_fingerprint_of_its_texts(tmp_path, ledger):
     assert kept.texts is not None
     assert made.texts is not None
     assert (kept.texts.code, kept.texts.sketch.to_text()) == (made.texts.code, made.texts.sketch.to_text())
+
+
+def test_a_process_tells_once_of_shared_documents_and_names_the_line_of_the_caller(tmp_path) -> None:
+    import warnings
+
+    import dplda
+    from dplda.base.errors import SharedDocumentsWarning
+
+    ledger = dplda.Ledger(tmp_path / "once.db")
+    corpus = dplda.Corpus.from_texts([f"red apples and pears number{i % 7}" for i in range(300)], name="first")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for name in ("first", "second", "second"):
+            dplda.count(corpus, {"fruit": ["apples"]}, epsilon=0.1, dataset=name, ledger=ledger)
+    (told,) = [each for each in caught if each.category is SharedDocumentsWarning]
+    assert told.filename == __file__
+    assert "first" in str(told.message)
