@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import run_pictures, table_pictures
+from dplda.report.indicator_pictures import certain_words, dots
 from dplda.report.page import warning_label
 from dplda.report.pictures import BLUE, COLOURS, INK, STYLE, Bar, Bars, Chart, Heat, percent, quiet, shortened, shown
 from dplda.report.pictures import with_interval as told
 from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.runs.indicator_tables import MORE_CERTAIN, WordTable
 from dplda.runs.released_table import ReleasedTable, Tables, shares_in_all
 
 _WIDTH = 10.0  # of a figure, in inches
@@ -58,7 +60,9 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
         return _drawing(f"{label}Words of the topics", *_words(model, topics))
     shares = None
     if tables is not None:
-        listed = [tables] if isinstance(tables, ReleasedTable) else list(tables)
+        listed = [tables] if isinstance(tables, ReleasedTable) else list(tables) if isinstance(tables, Tables) else []
+        if not listed or any(table.noun != ReleasedTable.noun for table in listed):
+            raise InputError("tables must be the result of tabulate, or one of its tables.")
         if any(table.n_topics != len(model.topics) for table in listed):
             raise InputError("these tables are about the topics of another run.")
         shares = shares_in_all(listed)
@@ -70,6 +74,11 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
 
 def draw_table(table: ReleasedTable) -> Drawing:
     """Draw `table`; see `ReleasedTable.plot`."""
+    if isinstance(table, WordTable):
+        found = certain_words(table)
+        if not found:
+            raise InputError(f"no word is certainly more frequent in a group than elsewhere: {MORE_CERTAIN}.")
+        return _drawing("Words that are more frequent in one group than elsewhere", *_drawn(dots(found)))
     titles = table.titles or [""] * table.n_topics
     numbered = table.noun == ReleasedTable.noun
     names = {topic: f"{topic} {title}".strip() if numbered else title for topic, title in enumerate(titles)}

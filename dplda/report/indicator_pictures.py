@@ -68,7 +68,7 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
 def words_of(all_answers: Sequence[Tables]) -> list[str]:
     """Return the words that `pictures` draws."""
     tables = [table for answers in all_answers for table in answers if isinstance(table, WordTable)]
-    return [each.word for table in tables for found in table.distinctive() for each in found or () if each.certain]
+    return [each.word for table in tables for found in certain_words(table).values() for each in found]
 
 
 def are_indicators(answers: Tables) -> bool:
@@ -200,12 +200,10 @@ def _share(shares: object, row: int, category: int) -> str:
 def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) -> Picture:
     """Draw the certain words of each group of `table` with their lifts, except those `hidden`."""
     by, contrasts = in_words(table, words), table.distinctive()
-    groups = [shown(", ".join(map(_group, table.by, row))) for row in table.rows]
-    certain = [[w for w in found or () if w.certain and not is_hidden(w.word, hidden)] for found in contrasts]
+    groups, drawn = [_group(table, row) for row in table.rows], certain_words(table, hidden)
     unknown = [g for g, found, rest in zip(groups, contrasts, table.rest, strict=True) if found is None and not rest]
-    without = [g for g, found, kept in zip(groups, contrasts, certain, strict=True) if found is not None and not kept]
+    without = [g for g, found in zip(groups, contrasts, strict=True) if found is not None and g not in drawn]
     elsewhere = "in the other of the two groups" if table.compares_two else "in all other groups together"
-    drawn = {group: found for group, found in zip(groups, certain, strict=True) if found}
     notes = [
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
@@ -221,7 +219,7 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         title=f"Words that are more frequent in one group than elsewhere, by {by}",
         alt=f"Words that are more frequent in each of {len(drawn)} groups by {by}, with how many times.",
         note=" ".join(notes),
-        drawing=_dots(drawn) if drawn else Bars([]),
+        drawing=dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
         f"have them, among those with at least {MINIMUM_LENGTH}. Of one {shown(words.privacy.unit)}, these words and "
@@ -229,13 +227,22 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     )
 
 
-def _group(attribute: str, group: str) -> str:
-    """Name a group of an attribute: ``refund: yes`` if it is a category."""
-    category = category_of(attribute)
-    return f"{category}: {group}" if category else group
+def certain_words(table: WordTable, hidden: Sequence[str] = ()) -> dict[str, list[WordContrast]]:
+    """Return the words that are certainly more frequent in each group, except those `hidden`, where there are some."""
+    kept = {
+        _group(table, row): [each for each in found or () if each.certain and not is_hidden(each.word, hidden)]
+        for row, found in zip(table.rows, table.distinctive(), strict=True)
+    }
+    return {group: found for group, found in kept.items() if found}
 
 
-def _dots(groups: dict[str, list[WordContrast]]) -> Chart:
+def _group(table: WordTable, row: Sequence[str]) -> str:
+    """Name the groups of a row: ``refund: yes`` if it is of a category."""
+    named = [(category_of(attribute), group) for attribute, group in zip(table.by, row, strict=True)]
+    return shown(", ".join(f"{category}: {group}" if category else group for category, group in named))
+
+
+def dots(groups: dict[str, list[WordContrast]]) -> Chart:
     """Draw a heading for each group, and below it a dot with an interval for each word."""
     most = max((_MOST_ROWS - len(groups)) // len(groups), 1)
     kept = {group: found[:most] for group, found in groups.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal, TypedDict, TypeVar
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
@@ -64,6 +65,10 @@ def plan_query(
     its topics are public or noise is simulated.
     """
     check_corpus(corpus)
+    for name in options:
+        if name not in QueryOptions.__annotations__:
+            near = get_close_matches(name, [*QueryOptions.__annotations__, "by", "groups", "dates", "between"], n=1)
+            raise InputError(f"there is no option {name!r}{f': did you mean {near[0]!r}?' if near else '.'}")
     privacy = PrivacySettings(
         epsilon=epsilon,
         delta=delta,

@@ -31,6 +31,7 @@ from dplda.text.categories import (
     classified_categories,
     listed_categories,
     rules_in_words,
+    try_function,
 )
 from dplda.text.records import DOCUMENT
 
@@ -61,6 +62,8 @@ def count(
     `categories` maps names to rules, such as ``{"refund": ["refund", "money back"]}``
     (`dplda.text.categories.listed_categories`), or lists the possible answers of ``classify(text)``
     (`dplda.text.categories.classified_categories`). Without them, `corpus` must have been imported with categories.
+
+    `classify` is tried on a made-up public text first: a function that cannot work is refused before anything is spent.
 
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
     many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
@@ -99,7 +102,9 @@ def _asked(
             "categories must map names to rules, or list the possible answers of the function classify=..., such as "
             "['yes', 'no']."
         )
-    return corpus.asking(classified_categories(tuple(categories), classify))
+    asked = corpus.asking(classified_categories(tuple(categories), classify))
+    try_function(classify, tuple(categories))
+    return asked
 
 
 def plan_counts(

@@ -17,7 +17,7 @@ import pyarrow as pa
 from scipy.special import ndtri, rel_entr
 
 from dplda.learning.estimates import Estimates
-from dplda.runs.released_table import ReleasedTable, Tables, interval
+from dplda.runs.released_table import ReleasedTable, Tables, interval, quantile
 
 _LEVEL = 0.95
 _CAUTION = 3.0  # standard deviations; without it, noise makes rare words key (docs/design-log.md)
@@ -84,7 +84,7 @@ class CountTable(IndicatorTable):
 
     def matches(self, level: float = 0.95) -> Estimates[np.ndarray]:
         """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
-        half = -ndtri((1 - level) / 2) * self.std
+        half = quantile(level) * self.std
         low, high = self.totals - half, self.totals + half
         high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
         return Estimates(np.maximum(self.totals, 0), np.maximum(low, 0), high)
@@ -173,6 +173,7 @@ class WordTable(IndicatorTable):
         others is taken to have made their count too small. All intervals hold together with probability `level`. A row
         that is too small to tell has None.
         """
+        quantile(level)  # which refuses what is no level
         n_rows, n_words = self.totals.shape
         if n_rows < 2:
             return [None] * n_rows

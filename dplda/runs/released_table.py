@@ -187,14 +187,14 @@ class ReleasedTable:
 
         A unit whose documents are in several rows counts with a fraction in each.
         """
-        half = -ndtri((1 - level) / 2) * self._size_std
+        half = quantile(level) * self._size_std
         low, high = self._sizes - half, self._sizes + half
         high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
     def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """Estimate the share of each topic in each row, (n_rows, k), in [0, 1]; nan for a row without units."""
-        value, low, high = self._limits(-ndtri((1 - level) / 2))
+        value, low, high = self._limits(quantile(level))
         short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
         half = (high - low) / 2
         low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -204,7 +204,7 @@ class ReleasedTable:
     @property
     def tells(self) -> np.ndarray:
         """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
-        half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - self._offset)
+        half = quantile(_LEVEL) * self.std * np.sqrt(1 - self._offset)
         return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -270,7 +270,7 @@ class ReleasedTable:
             return [], Estimates(none, none, none)
         before, after = np.array(pairs, int).reshape(-1, 2).T
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
-        z = -ndtri((1 - level) / 2 / n_intervals)
+        z = quantile(level, n_intervals)
         rest = self
         if self._against_rest:  # the sums of all other rows, whose noise is independent of the row's own
             rest = replace(
@@ -410,6 +410,16 @@ class ReleasedTable:
         )
 
 
+def quantile(level: float, n_intervals: int = 1) -> float:
+    """Return how many standard deviations `n_intervals` extend to each side, so that all hold together at `level`.
+
+    Raises `InputError` for a level that is no probability.
+    """
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
+    return float(-ndtri((1 - level) / 2 / n_intervals))
+
+
 def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
     """Return one of `estimates` as plain JSON, the value under this `name`."""
     value = float(estimates.value[place])
@@ -471,7 +481,8 @@ class Tables(Sequence[ReleasedTable]):
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __repr__(self) -> str:
-        return f"Tables({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
+        of = type(self).__name__
+        return f"{of}({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
 
     def __len__(self) -> int:
         return len(self.tables)

@@ -307,7 +307,7 @@ def groupings(
     groups of any other attribute are found privately. Raises `InputError` for anything else.
     """
     by = [by] if isinstance(by, str) else by
-    if not all(isinstance(table, str) for table in by):
+    if not isinstance(by, Sequence) or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
     first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):

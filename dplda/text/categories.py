@@ -24,6 +24,7 @@ from dplda.base.errors import InputError
 from dplda.text.reading_options import NO_WHITE_SPACE
 from dplda.text.records import Defect, Records, TextRecord, group_value
 
+_TRIAL = "This is a trial of the function."  # public
 NONE, NO_ANSWER = "(none of these)", "(no answer)"
 RULES = (
     "Write for example: refund: [refund, money back] for words and phrases, refund: {expression: 'refund(s|ed)?'} for "
@@ -118,6 +119,24 @@ def listed_categories(rules: Mapping[str, Any], *, language: str = "en") -> Cate
 
     definition = {"rules": [[name, *rule.facts] for name, rule in zip(names, made, strict=True)], "language": language}
     return Categories(tuple(names), match, definition, used, may_fail=False)
+
+
+def try_function(classify: Callable[[str], Any], answers: Sequence[str]) -> None:
+    """Call `classify` with a made-up public text, before anything is reserved.
+
+    Raises `InputError` if it raises an exception or returns none of `answers`: a function that cannot work has no
+    answer for any document, and the run that finds this out is charged.
+    """
+    tried = f"when it was tried on a made-up text ({_TRIAL!r}). Nothing was spent."
+    if not callable(classify):
+        raise InputError(f"classify must be a function of a text, got {type(classify).__name__}.")
+    try:
+        found = classify(_TRIAL)
+    except Exception as error:
+        raise InputError(f"classify raised {type(error).__name__} {tried}") from error
+    listed = [] if found is None else [found] if isinstance(found, str) else found
+    if not isinstance(listed, list | tuple | set | frozenset) or not all(answer in answers for answer in listed):
+        raise InputError(f"classify must return one of the answers, a list of some, or None, and did not {tried}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import matplotlib.pyplot
 import matplotlib.style
 import numpy as np
 import pytest
+from answer_data import word_table
 from handmade import make_model, with_facts
 from report_data import HOSTILE, run_model
 
@@ -93,6 +94,13 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
     few = Tables("t", "r", (heat, both), run_model().privacy)
     with pytest.raises(InputError, match=r"tables\[0\]\.plot\(\)"):
         few.plot()
+
+
+def test_words_of_groups_are_drawn_where_they_are_certain() -> None:
+    certain = {each.word for found in word_table().distinctive() for each in found or () if each.certain}
+    labels = {label.get_text() for label in word_table().plot().axes[0].get_yticklabels()}
+    assert certain <= labels
+    assert len(labels) <= len(certain) + len(word_table().rows)
 
 
 def test_figures_of_runs_without_a_guarantee_say_so() -> None:

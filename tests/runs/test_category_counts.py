@@ -139,7 +139,9 @@ def test_a_function_that_keeps_state_crashes_nothing_and_is_asked_once_a_documen
     """Nothing is guaranteed for it (T16): the user declares that there is none."""
     seen: list[str] = []
 
-    def classify(text: str) -> str:
+    def classify(text: str) -> str | None:
+        if "trial" in text:
+            return None
         seen.append(text)
         if len(seen) % 5 == 0:
             raise RuntimeError
@@ -206,10 +208,18 @@ def test_a_server_that_goes_away_ends_the_run_before_anything_is_spent(ledger, t
 
 def test_a_run_beyond_the_budget_is_refused_before_it_is_read(ledger):
     def classify(text: str) -> str:
-        raise AssertionError("read")
+        assert "trial" in text, "a document was read"
+        return "yes"
 
     with pytest.raises(BudgetRefused):
         dplda.count(corpus(), ["yes"], epsilon=100.0, ledger=ledger, classify=classify)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("classify", [5, lambda text: text[1000], lambda text: "rubbish", lambda text: 3])
+def test_a_function_that_cannot_work_is_refused_before_anything_is_spent(ledger, classify):
+    with pytest.raises(InputError, match="classify"):
+        dplda.count(corpus(), ["yes"], epsilon=1.0, ledger=ledger, classify=classify)
     assert ledger.runs() == []
 
 

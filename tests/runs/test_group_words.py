@@ -50,9 +50,10 @@ def test_sums_are_the_exact_ones_with_the_noise_that_they_state(ledger):
     assert np.abs(one.counts - exact[:, -1]).max() < 5 * one.std
     assert one.groups == ((*PRODUCTS, OTHER),)
     phone, tablet, toaster, rest = one.distinctive()
-    assert [each.word for each in phone if each.certain] == ["w3"]
-    assert [each.word for each in tablet if each.certain] == ["w7"]
-    assert not [each for each in toaster if each.certain]
+    # With 95 % probability, these are all that are certain; noise may add another one.
+    assert (phone[0].word, phone[0].certain) == ("w3", True)
+    assert (tablet[0].word, tablet[0].certain) == ("w7", True)
+    assert sum(each.certain for each in toaster) <= 1
     assert rest is None
     assert phone[0].lift.low <= 4 <= phone[0].lift.high
     (run,) = ledger.runs()

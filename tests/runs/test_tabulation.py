@@ -222,6 +222,9 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["product"], {"epsilon": 0.0}, "epsilon"),
         (["product"], {"ledger": False}, "ledger=False"),
         ([3], {}, "by must be a list"),
+        (5, {}, "by must be a list"),
+        ((), {"bye": "product"}, "no option 'bye': did you mean 'by'"),
+        (["product"], {"zone": "Europe/Oslo"}, "a time zone is given, but no table is by period"),
         (["product"], {"groups": {"product": [True, False]}}, r"group by bool\(product\)"),
         (["month(day"], {}, "by must name"),
         (["product"], {"groups": {"product": 5}}, "must be a list"),
@@ -231,10 +234,14 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         ([], {"between": ("product=1", 2)}, "must be two groups"),
         ([], {"between": ("product=phone", "day=2024")}, "two groups of one column"),
         ([], {"between": ("product=phone", "tablet")}, "two groups of one column"),
-        ([], {"between": ("=phone", "=tablet")}, "must name the column: COLUMN=phone COLUMN=tablet"),
-        ([], {"between": ("2024-01", "2024-02")}, "must name the column: COLUMN=2024-01 COLUMN=2024-02"),
-        (["month(day)"], {"between": ("phone", "tablet")}, "must name the column"),
-        (["month(day)", "year(product)"], {"between": ("2024-01", "2024-02")}, "must name the column"),
+        ([], {"between": ("=phone", "=tablet")}, "must name the column of the two groups: COLUMN=phone COLUMN=tablet"),
+        (
+            [],
+            {"between": ("2024-01", "2024-02")},
+            "must name the column of the two groups: COLUMN=2024-01 COLUMN=2024-02",
+        ),
+        (["month(day)"], {"between": ("phone", "tablet")}, "must name the column of"),
+        (["month(day)", "year(product)"], {"between": ("2024-01", "2024-02")}, "must name the column of"),
         ([], {"between": ("month(day)=2024-01", "month(day)=2024-02")}, "two groups of one column"),
         ([], {"between": ("product=phone", "product= phone")}, "twice"),
         ([], {"between": ("product=", "product=phone")}, "cannot be a group"),
@@ -254,6 +261,14 @@ def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, le
         dplda.tabulate(model, corpus(), by, **{"epsilon": 1.0, "ledger": ledger} | options)
     assert "\n" not in str(caught.value)
     assert all(not run.is_charged for run in ledger.runs())
+
+
+@pytest.mark.parametrize("level", [0, 1, 2.5, "a"])
+def test_a_level_that_is_no_probability_is_refused(level, model, ledger):
+    (table,) = dplda.tabulate(model, corpus(), "product", epsilon=1.0, ledger=ledger)
+    for asked in (table.shares, table.units, table.changes, table.to_arrow):
+        with pytest.raises(InputError, match="level must be a number between 0 and 1"):
+            asked(level)
 
 
 def test_truth_values_are_read_however_they_are_written(model):
