@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dplda.budget.events import PrivacyStatement
     from dplda.model import TopicModel
     from dplda.model.prior_topics import PriorTopics
+    from dplda.model.topic_groups import contrast
     from dplda.runs.corpus import Corpus, read_corpus
     from dplda.runs.counting import count
     from dplda.runs.estimator import PrivateLDA
@@ -31,6 +32,7 @@ __all__ = [
     "PrivacyStatement",
     "PrivateLDA",
     "TopicModel",
+    "contrast",
     "count",
     "distinctive_words",
     "errors",
@@ -54,6 +56,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "budget.events",
         "PrivateLDA": "runs.estimator",
         "TopicModel": "model",
+        "contrast": "model.topic_groups",
         "count": "runs.counting",
         "distinctive_words": "runs.group_words",
         "errors": "base.errors",

@@ -249,12 +249,12 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     Topics are the same if they would collect the same documents, over the words that both runs have. The shares of a
     run have 95 % intervals if `dplda tabulate` made a table of its topics.
     """
-    from dplda.model.topic_groups import compare_topics
+    from dplda.model import topic_groups
 
     if output is not None:
         topic_model.refuse_existing(output)
     models = open_model(first, ledger_path), open_model(second, ledger_path)
-    compared = compare_topics(*models)
+    compared = topic_groups.contrast(*models)
     shares: list[Sequence[Mapping[str, float | None]]] = []  # with intervals if the ledger has a table of the topics
     for model in models:
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]

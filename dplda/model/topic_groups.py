@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,8 +192,41 @@ class ComparedTopics:
     """The correlation of every two topics, (k_first, k_second), also of those that are called noise."""
     pairs: tuple[TopicPair, ...]
     """Listed topics matched one to one, so that the sum of their correlations is largest."""
-    only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]]
+    titles: tuple[tuple[str, ...], tuple[str, ...]]
+    """What stands for each topic of both models (`TopicModel.titles`)."""
+    only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]] = ((), ())
     """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them."""
+
+    def __repr__(self) -> str:
+        only, unclear = map(len, self.only), map(len, self.unclear)
+        return (
+            f"ComparedTopics({len(self.same)} the same; only in the first {next(only)}, in the second {next(only)}; "
+            f"unclear {next(unclear)} and {next(unclear)}; {len(self.words):,} words)"
+        )
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row for each topic: those in both models, in one alone, and unclear ones.
+
+        The columns are ``found``, ``first`` and ``second`` (numbers of topics), ``first_name``, ``second_name`` and
+        ``correlation``; the topic of the other model is the nearest one. Raises `InputError` without pandas.
+        """
+        import pyarrow as pa
+
+        parts = (("in both", self.same), *zip(("only in the first", "only in the second"), self.only, strict=True))
+        parts += tuple(zip(("unclear, in the first", "unclear, in the second"), self.unclear, strict=True))
+        rows = [(found, pair) for found, pairs in parts for pair in pairs]
+        columns = {
+            "found": [found for found, _ in rows],
+            "first": [pair.first for _, pair in rows],
+            "second": [pair.second for _, pair in rows],
+            "first_name": [self.titles[0][pair.first] for _, pair in rows],
+            "second_name": [self.titles[1][pair.second] for _, pair in rows],
+            "correlation": [pair.correlation for _, pair in rows],
+        }
+        try:
+            return pa.table(columns).to_pandas()
+        except ImportError:
+            raise InputError("to_frame needs pandas: pip install pandas. `same` and `only` are tuples.") from None
 
     @property
     def same(self) -> tuple[TopicPair, ...]:
@@ -232,14 +265,16 @@ class ComparedTopics:
         return [TopicPair(i, j, float(self.correlations[i, j])) for i, j in places]
 
 
-def compare_topics(first: TopicModel, second: TopicModel) -> ComparedTopics:
+def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     """Compare the listed topics of two models over the words that both have.
 
     The result is the same in every call. Pairs are sorted by the larger prevalence of their two topics, largest first.
-    Raises `InputError` if the models have no word in common.
+    Raises `InputError` for what is no model, and if the models have no word in common.
     """
     from scipy.optimize import linear_sum_assignment  # SciPy takes long to load
 
+    if not (isinstance(first, TopicModel) and isinstance(second, TopicModel)):
+        raise InputError("contrast takes two models, such as two results of dplda.fit or dplda.load.")
     words = tuple(sorted(set(first.vocabulary) & set(second.vocabulary)))
     if not words:
         raise InputError(
@@ -252,7 +287,9 @@ def compare_topics(first: TopicModel, second: TopicModel) -> ComparedTopics:
     matched = [(listed[0][row], listed[1][column]) for row, column in zip(rows, columns, strict=True)]
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
-    compared = ComparedTopics(listed, words, correlations, tuple(pairs), ((), ()))
+    compared = ComparedTopics(
+        listed, words, correlations, tuple(pairs), (tuple(first.titles()), tuple(second.titles()))
+    )
     only = (
         tuple(pair for pair in compared.nearest(0) if _surely_absent(pair, first, pair.first, second)),
         tuple(pair for pair in compared.nearest(1) if _surely_absent(pair, second, pair.second, first)),

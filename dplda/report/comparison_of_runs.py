@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from dplda.model import TopicModel
-from dplda.model.topic_groups import ComparedTopics, compare_topics
+from dplda.model.topic_groups import ComparedTopics, contrast
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
@@ -31,7 +31,7 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
         return []
     if len(models) == 2:
         return [_pair(models, names, topics)]
-    compared = {(i, j): compare_topics(models[i], models[j]) for i, j in combinations(range(len(models)), 2)}
+    compared = {(i, j): contrast(models[i], models[j]) for i, j in combinations(range(len(models)), 2)}
     table = np.eye(len(models))
     for (i, j), each in compared.items():
         table[i, j] = table[j, i] = each.agreement
@@ -41,7 +41,7 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
 
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
     """Draw the topics that two runs have both, and say which only one has."""
-    compared = compare_topics(*models)
+    compared = contrast(*models)
     few = [
         {topic: shown(f"{topic} {each.title(topic)}") for topic in listed} for each, listed in _listed(topics, models)
     ]

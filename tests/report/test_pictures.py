@@ -23,7 +23,7 @@ from scipy.spatial.distance import pdist
 from dplda.budget.events import EXACT, Event
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
-from dplda.model.topic_groups import compare_topics, hellinger
+from dplda.model.topic_groups import contrast, hellinger
 from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
 from dplda.report.pictures import BLUE, Bars, Chart, Heat, Picture, Tree
 from dplda.report.promise import gaussian_curve
@@ -266,7 +266,7 @@ def test_two_runs_are_compared_as_the_command_does_and_noise_is_not_shown() -> N
     assert [row.value for row in picture.drawing.rows] == ["1.00"] * 3
     noisy = replace(second, facts=replace(second.facts, verdicts=("clear", "noise", "weak")))
     (picture,) = compared([first, noisy], ["a", "b"])
-    result = compare_topics(first, noisy)
+    result = contrast(first, noisy)
     assert [row.value for row in picture.drawing.rows] == sorted(f"{p.correlation:.2f}" for p in result.same)[::-1]
     text = f"{picture.note} {[row.label for row in picture.drawing.rows]}"
     assert shown_topics([noisy], Wording())[0].few(1) not in text

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
-from dplda.model.topic_groups import compare_topics, hellinger
+from dplda.model.topic_groups import contrast, hellinger
 
 seeds = st.integers(0, 10_000)
 
@@ -41,7 +41,7 @@ def test_the_same_topics_in_another_order_over_words_in_another_order_agree_full
     topics, words = np.array([2, 0, 3, 1]), np.random.default_rng(1).permutation(12)
     other = with_topics(model, model.topics[topics][:, words], [model.vocabulary[w] for w in words])
     model = with_topics(model, model.topics, model.vocabulary)
-    matched = compare_topics(model, other)
+    matched = contrast(model, other)
     assert matched.agreement == pytest.approx(1, abs=0.01)
     assert sorted((pair.first, int(topics[pair.second])) for pair in matched.pairs) == [(i, i) for i in range(4)]
     assert matched.unclear == matched.only == ((), ())
@@ -53,7 +53,7 @@ def test_the_matching_is_the_best_of_all(one: int, other: int, k: int, l: int) -
     base = make_model()
     words = [f"w{j}" for j in range(9)]
     first, second = with_topics(base, drawn(one, k), words), with_topics(base, drawn(other, l), words)
-    matched = compare_topics(first, second)
+    matched = contrast(first, second)
     small, large = sorted((k, l))
     assert len({pair.first for pair in matched.pairs}) == len({pair.second for pair in matched.pairs}) == small
     values = np.maximum(matched.correlations if k <= l else matched.correlations.T, 0)
@@ -79,33 +79,44 @@ def planted(themes: Sequence[int], seed: int, **facts: object) -> TopicModel:
 def test_a_word_list_of_a_run_of_its_own_decides_nothing() -> None:
     """Each list lacks a third of the words of every theme: before, that alone made topics different."""
     first, second = planted(range(6), 1), planted(range(6), 2)
-    compared = compare_topics(first, second)
+    compared = contrast(first, second)
     assert len(compared.words) < 0.8 * len(first.vocabulary)
     assert {(pair.first, pair.second) for pair in compared.same} == {(i, i) for i in range(6)}
-    again = compare_topics(first, second)
+    again = contrast(first, second)
     assert np.array_equal(compared.correlations, again.correlations), "the same result every time"
+
+
+def test_only_models_are_compared() -> None:
+    with pytest.raises(InputError, match="takes two models"):
+        contrast(planted(range(2), 1), "a")  # type: ignore[arg-type]
 
 
 def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     sure = {"topic_probabilities": (0.9,) * 6, "verdicts": ("clear",) * 6}
     fewer = {"topic_probabilities": (0.9,) * 4, "verdicts": ("clear",) * 4}
     all_six, four = planted(range(6), 1, **sure), planted(range(4), 2, **fewer)
-    compared = compare_topics(all_six, four)
+    compared = contrast(all_six, four)
     assert {pair.first for pair in compared.only[0]} == {4, 5}
     assert compared.only[1] == ()
+    assert repr(compared).startswith(
+        "ComparedTopics(4 the same; only in the first 2, in the second 0; unclear 0 and 0;"
+    )
+    frame = compared.to_frame()
+    assert list(frame.found) == ["in both"] * 4 + ["only in the first"] * 2
+    assert frame.first_name[5] == all_six.titles()[frame["first"][5]]
     vague = replace(four, facts=replace(four.facts, topic_probabilities=(0.1,) * 4, verdicts=("weak",) * 4))
-    assert compare_topics(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
+    assert contrast(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
     merged = replace(all_six, facts=replace(all_six.facts, topic_probabilities=None, placement="ours"))
-    assert compare_topics(merged, four).only == ((), ()), "a merged run does not know how sure its topics are"
+    assert contrast(merged, four).only == ((), ()), "a merged run does not know how sure its topics are"
     doubtful = replace(all_six, facts=replace(all_six.facts, topic_probabilities=(0.9,) * 5 + (0.2,)))
-    compared = compare_topics(doubtful, four)
+    compared = contrast(doubtful, four)
     assert {pair.first for pair in compared.only[0]} == {4}
     assert {pair.first for pair in compared.unclear[0]} == {5}
 
 
 def test_topics_called_noise_are_not_matched_but_are_not_absent_either() -> None:
     model = planted(range(6), 1, verdicts=("clear",) * 5 + ("noise",))
-    compared = compare_topics(model, planted(range(6), 2))
+    compared = contrast(model, planted(range(6), 2))
     assert compared.topics[0] == (0, 1, 2, 3, 4)
     assert all(pair.first != 5 for pair in (*compared.pairs, *compared.unclear[0]))
     (lonely,) = compared.unclear[1]
@@ -117,5 +128,5 @@ def test_runs_without_a_common_word_are_refused_in_words_that_name_none() -> Non
     base = make_model()
     first, second = (with_topics(base, drawn(1, 2, 3), words) for words in (["ape", "bee", "cat"], ["x", "y", "z"]))
     with pytest.raises(InputError, match="no word in common") as refused:
-        compare_topics(first, second)
+        contrast(first, second)
     assert not any(word in str(refused.value).split() for word in (*first.vocabulary, *second.vocabulary))
