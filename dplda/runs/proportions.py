@@ -5,8 +5,8 @@ They are for the owner of the documents: nothing of them is stored in a ledger, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +38,10 @@ class Proportions:
     """The number of words in all documents."""
     unknown_tokens: int
     """How many of them the model does not know; they were left out."""
+    known_words: NDArray[np.int64]
+    """How many words of each document the model knows, (n_documents,); without any, proportions are the prior's."""
+    rows: Sequence[Any]
+    """The names of the rows of `to_frame`: those of a pandas column, ids, or numbers, from 0 for texts in memory."""
 
     private: ClassVar[bool] = False
     warning: ClassVar[str] = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
@@ -56,12 +60,12 @@ class Proportions:
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row for each document; each column's name says that it is not private.
 
-        Raises `InputError` without pandas.
+        The last column is `known_words`. Raises `InputError` without pandas.
         """
         names = [f"{topic} {title} (not private)" for topic, title in enumerate(self.titles)]
-        table = pa.table([pa.array(self.ids, pa.string()), *self.values.T], names=["document", *names])
+        table = pa.table([*self.values.T, self.known_words], names=[*names, "known words (not private)"])
         try:
-            frame = table.to_pandas().set_index("document")
+            frame = table.to_pandas().set_axis(self.rows).rename_axis("document")
         except ImportError:
             raise InputError("to_frame needs pandas: pip install pandas. `values` is an array.") from None
         frame.attrs["private"] = self.private
@@ -71,7 +75,8 @@ class Proportions:
 def infer(model: TopicModel, corpus: Corpus, progress: Progress) -> Proportions:
     """Infer the topic proportions of the documents of `corpus` under the topics of `model`. NOT PRIVATE."""
     counts, ids, unknown, total = counts_for(model.vocabulary, corpus.open(progress))
-    return Proportions(ids, model.transform(counts), tuple(model.titles()), total, unknown)
+    known = np.asarray(counts.sum(axis=1), np.int64).ravel()
+    return Proportions(ids, model.transform(counts), tuple(model.titles()), total, unknown, known, ids)
 
 
 def transform(model: TopicModel, documents: Corpus | Iterable[Any], progress: Progress | None = None) -> Proportions:
@@ -87,7 +92,12 @@ def transform(model: TopicModel, documents: Corpus | Iterable[Any], progress: Pr
     else:
         corpus = _read_alike(model, documents)
     with following(progress) as shown:
-        return infer(model, corpus, shown)
+        found = infer(model, corpus, shown)
+    numbered = found.ids == [str(number) for number in range(1, len(found) + 1)]
+    if isinstance(documents, Corpus) or not numbered:
+        return found
+    column: Any = documents if hasattr(documents, "iloc") else None  # of pandas
+    return replace(found, rows=range(len(found)) if column is None else column.index)
 
 
 def _with_text(item: Any) -> Any:

@@ -56,7 +56,12 @@ def test_the_result_says_everywhere_that_it_is_not_private(model: TopicModel) ->
     assert frame.columns[0] == "0 Billing (not private)"
     assert all(name.endswith("(not private)") for name in frame.columns)
     assert frame.attrs == {"private": False}
-    assert frame.index.tolist() == ["1", "2", "3", "4"]
+    assert frame.index.tolist() == [0, 1, 2, 3]
+    assert frame["known words (not private)"].tolist() == [3, 1, 0, 0]
+    assert model.transform(pd.Series(TEXTS, index=list("abcd"))).to_frame().index.tolist() == list("abcd")
+    assert model.transform(Corpus.from_texts(TEXTS)).to_frame().index.tolist() == ["1", "2", "3", "4"]
+    records = [{"id": f"t{place}", "text": text} for place, text in enumerate(TEXTS)]
+    assert model.transform(records).to_frame().index.tolist() == ["t0", "t1", "t2", "t3"]
     assert "NOT private" in TopicModel.transform.__doc__ or "NOT PRIVATE" in TopicModel.transform.__doc__
 
 
