@@ -124,7 +124,7 @@ def at_least(epsilon: float) -> str:
     return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PrivacyStatement:
     """A run's guarantee: (epsilon, delta)-differential privacy."""
 
@@ -141,6 +141,13 @@ class PrivacyStatement:
     """The events that imply the guarantee."""
     reason: str = ""
     """Why a run is not sound."""
+
+    def __repr__(self) -> str:
+        n_releases = sum(event.count for event in self.events)
+        return f"PrivacyStatement({self.in_words if self.sound else self.reason}; {n_releases} releases)"
+
+    def __str__(self) -> str:
+        return "\n".join([self.in_words if self.sound else self.reason, *map(_line, self.events)])
 
     @property
     def in_words(self) -> str:
@@ -168,3 +175,11 @@ class PrivacyStatement:
         epsilon = record["epsilon"]
         events = tuple(Event.from_json(event) for event in record["events"])
         return cls(**{**record, "epsilon": float("inf") if epsilon is None else epsilon, "events": events})
+
+
+def _line(event: Event) -> str:
+    """Say how often `event` is released, and with which noise."""
+    noise = "" if event.noise_multiplier is None else f", noise {event.noise_multiplier:.4g} times the sensitivity"
+    pure = "" if event.epsilon is None else f", epsilon {event.epsilon:g} each"
+    failure = f", failure probability {event.delta:.2g} each" if event.delta else ""
+    return f"  {event.stage}: {event.count} x {event.mechanism}{noise}{pure}{failure}"

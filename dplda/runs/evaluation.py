@@ -49,7 +49,7 @@ _SHARES = (
 _PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals."""
 
@@ -69,6 +69,15 @@ class Evaluation:
     """
     privacy: PrivacyStatement
     """The guarantee of the query."""
+
+    def __repr__(self) -> str:
+        measures = (
+            ("NPMI", self.coherence.mean),
+            ("C_v", self.coherence.c_v),
+            ("perplexity", self.prediction.perplexity),
+        )
+        told = (f"{name} {each.value:.4g} ({each.low:.4g} to {each.high:.4g})" for name, each in measures)
+        return f"Evaluation({', '.join(told)}, of {len(self.topics)} topics)"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""

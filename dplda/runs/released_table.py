@@ -117,6 +117,14 @@ class ReleasedTable:
         by = f"by {self.name}: {n_groups} groups, " if self.by else ""
         return f"{type(self).__name__}({by}{self.n_topics} {self.noun})"
 
+    def _repr_html_(self) -> str | None:
+        """Show the estimates in a notebook, as pandas does; without it, the notebook shows the table in short."""
+        try:
+            shown: str = self.to_frame()._repr_html_()
+        except InputError:
+            return None
+        return shown
+
     @property
     def name(self) -> str:
         """The name of the table: its attributes, separated by commas."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, at_least, merge_events
+from dplda.budget.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, Stage, at_least, merge_events
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,21 @@ def test_merging_keeps_order_and_the_number_of_questions():
 def test_an_epsilon_is_told_rounded_up(epsilon: float, text: str) -> None:
     assert at_least(epsilon) == text
     assert float(at_least(epsilon)) >= epsilon
+
+
+def test_a_statement_is_shown_in_words_with_its_releases():
+    events = (
+        Event(stage=Stage.MEAN, noise_multiplier=2.5, count=2),
+        Event(stage=Stage.VOCABULARY, mechanism=GAUSSIAN_THRESHOLD, noise_multiplier=9, delta=1e-8),
+        Event(stage=Stage.MEAN, mechanism=PURE, epsilon=0.5),
+        Event(stage=Stage.MEAN, mechanism=EXACT),
+    )
+    sound = PrivacyStatement(epsilon=1, delta=1e-6, unit="person", adjacency="replace", sound=True, events=events)
+    assert repr(sound) == f"PrivacyStatement({sound.in_words}; 5 releases)"
+    first, *lines = str(sound).splitlines()
+    assert first == sound.in_words
+    assert lines[0] == f"  {Stage.MEAN}: 2 x gaussian, noise 2.5 times the sensitivity"
+    assert lines[1].endswith("noise 9 times the sensitivity, failure probability 1e-08 each")
+    assert lines[2].endswith("1 x pure, epsilon 0.5 each")
+    assert lines[3].endswith("1 x exact")
+    assert "why" in str(replace(sound, sound=False, reason="why"))

@@ -266,6 +266,7 @@ def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, le
 @pytest.mark.parametrize("level", [0, 1, 2.5, "a"])
 def test_a_level_that_is_no_probability_is_refused(level, model, ledger):
     (table,) = dplda.tabulate(model, corpus(), "product", epsilon=1.0, ledger=ledger)
+    assert "<table" in table._repr_html_()
     for asked in (table.shares, table.units, table.changes, table.to_arrow):
         with pytest.raises(InputError, match="level must be a number between 0 and 1"):
             asked(level)
