@@ -159,6 +159,7 @@ def test_hopeless_counts_say_nothing(model):
 def test_each_event_is_charged_and_recomputes(model, tmp_path):
     ledger = Ledger(tmp_path / "l.db")
     found = model.evaluate(corpus(), epsilon=1.0, ledger=ledger)
+    assert repr(found).startswith(f"Evaluation(NPMI {found.coherence.mean.value:.4g} (")
     (run,) = ledger.runs()
     assert [e.stage for e in run.events] == [*("pairs clip", "pairs", "pair totals clip", "pair totals", "prediction")]
     assert run_epsilon(run.events, 1e-6) <= 1.0
