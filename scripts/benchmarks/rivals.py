@@ -75,17 +75,7 @@ Learn = Callable[[Labelled, int | None, float | None, int, Options], Found]  # c
 
 def measure(path: Path, options: Options) -> None:
     """Measure what is missing in the results at `path`, and append it."""
-    done = {key(record) for record in results.read(path)}
-    for record in wanted(options):
-        if key(record) not in done:
-            measured = record | one(record, options)
-            results.append(path, measured)
-            click.echo(json.dumps(measured), err=True)
-
-
-def key(record: Record) -> tuple[Any, ...]:
-    """What makes a measurement the same as another."""
-    return tuple(record[name] for name in KEY)
+    results.fill(path, KEY, wanted(options), lambda record: one(record, options))
 
 
 def wanted(options: Options) -> Iterator[Record]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,17 +50,7 @@ class Options:
 
 def measure(path: Path, options: Options) -> None:
     """Measure what is missing in the results at `path`, and append it."""
-    done = {key(record) for record in results.read(path)}
-    for record in wanted(options):
-        if key(record) not in done:
-            measured = record | one(record, options)
-            results.append(path, measured)
-            click.echo(json.dumps(measured), err=True)
-
-
-def key(record: Record) -> tuple[Any, ...]:
-    """What makes a measurement the same as another."""
-    return tuple(record[name] for name in KEY)
+    results.fill(path, KEY, wanted(options), lambda record: one(record, options))
 
 
 def wanted(options: Options) -> Iterator[Record]:
