@@ -148,6 +148,8 @@ class TopicModel:
         return self._first_words(np.where(listed, relevance, -np.inf), n)
 
     def _first_words(self, scores: NDArray[np.float64], n: int) -> list[list[tuple[str, float]]]:
+        if not isinstance(n, int | np.integer):
+            raise InputError(f"the number of words must be a whole number, got {n!r}.")
         alphabetical = np.argsort(np.argsort(np.array(self.vocabulary, dtype=object)))
         chosen = [np.lexsort((alphabetical, -row))[: max(n, 0)] for row in scores]
         rows = zip(self.topics, scores, chosen, strict=True)
@@ -258,7 +260,7 @@ def _are_counts(documents: Any) -> bool:
     n_axes = getattr(documents, "ndim", None)
     if n_axes is not None:  # an array, a sparse matrix, or a table or column of pandas
         return n_axes != 1 or getattr(getattr(documents, "dtype", None), "kind", "") in "biufc"
-    rows = isinstance(documents, list | tuple)
+    rows = isinstance(documents, list | tuple) and len(documents) > 0
     return rows and not any(item is None or isinstance(item, str | Mapping) for item in documents)
 
 

@@ -27,6 +27,12 @@ def test_top_words_are_sorted_by_probability_then_word(model: TopicModel) -> Non
         assert math.isclose(sum(probabilities), 1)
 
 
+def test_a_number_of_words_that_is_none_is_refused(model: TopicModel) -> None:
+    for ask in (model.top_words, model.relevant_words, model.to_frame):
+        with pytest.raises(InputError, match="number of words must be a whole number, got 'a'"):
+            ask("a")  # type: ignore[arg-type]
+
+
 def test_relevant_words_are_the_topics_own_and_leave_out_what_is_rarer_in_it(model: TopicModel) -> None:
     topics = np.array([[0.4, 0.3, 0.2, 0.1, 0.0], [0.4, 0.1, 0.0, 0.2, 0.3]])
     own = changed(

@@ -90,6 +90,7 @@ def test_what_cannot_be_read_is_refused_in_a_line_that_quotes_nothing(model: Top
         ("secret", "one string"),
         ({"text": "secret"}, "iterable of strings"),
         (17, "iterable"),
+        ([], "no document|no text|empty"),
     ):
         with pytest.raises(InputError, match=why) as refused:
             model.transform(wrong)
