@@ -6,9 +6,11 @@ name from a private document.
 
 from __future__ import annotations
 
-import sys
+import os
+import traceback
 import warnings
-from types import FrameType
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class DpldaError(Exception):
@@ -85,17 +87,6 @@ class GateError(RuntimeError):
 
 def warn(text: str, category: type[DpldaWarning] = DpldaWarning) -> None:
     """Warn of the line that called this package, however deep inside of it this is."""
-    caller = frame = sys._getframe(1)
-    while frame.f_back is not None:
-        outer = frame.f_back
-        if _is_own(frame) and not _is_own(outer):
-            caller = outer
-        frame = outer
-    names = caller.f_globals
-    registry = names.setdefault("__warningregistry__", {})
-    name = names.get("__name__", "__main__")
-    warnings.warn_explicit(text, category, caller.f_code.co_filename, caller.f_lineno, name, registry)
-
-
-def _is_own(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == "dplda"
+    stack = traceback.extract_stack()  # the outermost call first
+    first = next(place for place, call in enumerate(stack) if call.filename.startswith(_PACKAGE))
+    warnings.warn(text, category, stacklevel=len(stack) - first + 1)
