@@ -43,25 +43,38 @@ if TYPE_CHECKING:
 _REST = (NONE, NO_ANSWER)  # not drawn: most documents may be among them, and would make all others tiny
 _ROW, _MOST_ROWS = 21, 90  # height in CSS pixels of a word of the dot plot; words and groups in one
 _LONGEST = 20  # characters of a word or group beside its dots
+OWN_NOISE = (
+    "Each table has noise of its own: what is in several tables has another number in each, within the intervals."
+)
 _TINY = 0.9  # where the axis of lifts begins
 
 
 def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] = ()) -> list[Picture]:
     """Draw the counts and words among `all_answers`, without `hidden` words; `prefix` begins the pictures' names.
 
-    Counts have a picture for each table, or for each attribute of a table with too many groups; words have one for each
-    table.
+    Counts have a picture for each table. Of a table with too many groups, they have the numbers of its combinations,
+    and a picture for each attribute that no other table is by alone. Words have a picture for each table.
     """
     drawn: list[Picture] = []
+    alone = {
+        (answers.dataset, each.titles, each.by) for answers in all_answers for each in answers if len(each.by) == 1
+    }
     for run, answers in enumerate(all_answers):
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
             if isinstance(table, WordTable):
                 drawn.append(_words(table, answers, name, hidden))
             elif isinstance(table, CountTable):
-                whole = not table.by or is_drawn_whole(table)
-                parts = [table] if whole else list(map(table.over, range(len(table.by))))
-                drawn += [_counts(part, answers, f"{name}-{number}") for number, part in enumerate(parts)]
+                if not table.by or is_drawn_whole(table):
+                    drawn.append(_counts(table, answers, f"{name}-0"))
+                    continue
+                drawn.append(_combinations(table, answers, name))
+                parts = map(table.over, range(len(table.by)))
+                drawn += [
+                    _counts(part, answers, f"{name}-{number}", of=in_words(table, answers))
+                    for number, part in enumerate(parts)
+                    if (answers.dataset, part.titles, part.by) not in alone
+                ]
     return drawn
 
 
@@ -76,8 +89,29 @@ def are_indicators(answers: Tables) -> bool:
     return isinstance(answers, Counts | Words)
 
 
-def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
-    """Draw the categories of `table`: bars without groups, otherwise their shares over time or by group."""
+def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
+    """Tell the numbers of the combinations of groups of `table` that are large enough, and what differs for certain."""
+    unit, by = counts.privacy.unit, in_words(table, counts)
+    order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
+    names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
+    told = int(table.tells.sum())
+    return Picture(
+        name=name,
+        title=f"Each category by {by}",
+        alt=f"The numbers of each of {len(names)} categories by {by}.",
+        note=f"{certain_differences(table, names, 'category')} {told:,} of {len(table.rows):,} combinations are large "
+        f"enough to tell. {OWN_NOISE}",
+        drawing=Bars([]),
+        table=_count_numbers(table, order, by, unit, small=False),
+        definition=f"{_told_rules(table)}{_told_private(table)}{_told_counted(table, unit)}",
+    )
+
+
+def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Picture:
+    """Draw the categories of `table`: bars without groups, otherwise their shares over time or by group.
+
+    `of` names the table that it is summed from, if there is one.
+    """
     unit = counts.privacy.unit
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
     names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
@@ -92,6 +126,7 @@ def _counts(table: CountTable, counts: Tables, name: str) -> Picture:
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
+        title += f", summed from the table by {of}" if of else ""
         all_of_them = table.whole().matches()
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
         note = f"In all groups together: {told}. {_how_to_read(table, names, unit)} "
@@ -174,7 +209,7 @@ def _told_private(table: CountTable | WordTable) -> str:
     return f"The groups by {' and '.join(private)} were found privately: rare ones are among all others. "
 
 
-def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:
+def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str, *, small: bool = True) -> Table:
     found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
     numbers = ("number (95 %)", "share (95 %)")
     if not table.by:
@@ -184,7 +219,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
     for row, group in enumerate(table.rows):
         place = (shown(", ".join(group)), f"{units.value[row]:,.0f}")
         if not tells[row]:
-            listed.append((*place, "too small to tell", "–", "–"))
+            listed += [(*place, "too small to tell", "–", "–")] if small else []
             continue
         listed += [
             (*place, shown(table.titles[each]), _number(found, row, each), _share(shares, row, each)) for each in order

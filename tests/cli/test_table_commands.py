@@ -225,6 +225,11 @@ def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted,
         r"would take [\d.]+% of the budget of dataset tickets .*, which leaves room for about \d", answer.out
     )
     assert "SECRETGROUP" not in answer.out + answer.err
+    assert "No run has charged" not in answer.out
+    elsewhere = dplda(*wanted, "--dataset", "third", "--dry-run").out
+    assert "No run has charged dataset third yet. Documents that another name was charged for" in " ".join(
+        elsewhere.split()
+    )
     for advice in ("--unit-field", "--stopwords", "Next:", "dplda fit"):
         assert advice not in answer.out
     record = dplda(*wanted, "--dry-run", "--json").json

@@ -45,6 +45,20 @@ def test_each_question_is_a_heading_in_the_users_words_followed_by_its_answer(tm
     assert "NOT PRIVATE" not in text
 
 
+def test_a_table_with_many_groups_has_its_combinations_and_no_second_picture_of_another_table(tmp_path, without_charts):
+    teams, months = (*map(str, range(9)), OTHER), ("2024-01", "2024-02", OTHER)
+    shares = [(0.3, 0.1, 0.6)] * 29 + [(0.8, 0.1, 0.1)]
+    crossed = count_table(("team", "month(day)"), (teams, months), shares, [1000.0] * 29 + [3.0])
+    by_team = crossed.over(0)
+    text = page(tmp_path, findings(("How many?", counts(crossed, by_team)))).text
+    assert "Each category by team and month" in text
+    assert "29 of 30 combinations are large enough to tell" in text
+    assert "0, 2024-01" in text
+    assert "The share of each category by month, summed from the table by team and month" in text
+    assert ()
+    assert "by team, summed" not in text
+
+
 def test_hidden_words_are_in_no_picture(tmp_path, without_charts):
     asked = findings(("Which words?", words(word_table())))
     path = tmp_path / "answers.html"
