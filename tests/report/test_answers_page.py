@@ -55,7 +55,6 @@ def test_a_table_with_many_groups_has_its_combinations_and_no_second_picture_of_
     assert "29 of 30 combinations are large enough to tell" in text
     assert "0, 2024-01" in text
     assert "The share of each category by month, summed from the table by team and month" in text
-    assert ()
     assert "by team, summed" not in text
 
 
