@@ -51,7 +51,10 @@ _PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals."""
+    """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals.
+
+    ``prediction.gain`` is a logarithm, in nats a token: topics predict a word exp(gain) times as well as its frequency.
+    """
 
     run: str
     """The query."""

@@ -28,7 +28,7 @@ from dplda.learning.model_size import most_topics
 from dplda.learning.placements import from_prior, registry
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
-from dplda.learning.verdicts import NOISE
+from dplda.learning.verdicts import CLEAR, NOISE
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus, check_corpus
@@ -157,8 +157,9 @@ def plan_topics(
         noise = [topic for topic, verdict in enumerate(result.verdicts) if verdict == NOISE]
         if noise:
             warn(
-                f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise (model.verdicts). Use "
-                "more documents, a larger epsilon, or fewer topics.",
+                f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise, and "
+                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts). Use more documents, "
+                "a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
             )
         return result

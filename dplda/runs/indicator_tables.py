@@ -171,7 +171,7 @@ class WordTable(IndicatorTable):
 
         They are ordered by keyness, Dunning's (1993) log-likelihood ratio of the noisy counts, where the noise of the
         others is taken to have made their count too small. All intervals hold together with probability `level`. A row
-        that is too small to tell has None.
+        that is too small to tell has None; so has the row of all others where two groups are compared.
         """
         quantile(level)  # which refuses what is no level
         n_rows, n_words = self.totals.shape

@@ -126,7 +126,7 @@ def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning(any_
         verdicts_of_many = _fit(20_000, epsilon=8.0).verdicts
     assert "clear" in verdicts_of_many
     assert "noise" not in verdicts_of_many
-    with pytest.warns(NoisyTopicsWarning, match=r"\d of 5 topics cannot be distinguished from noise") as caught:
+    with pytest.warns(NoisyTopicsWarning, match=r"\d of 5 topics cannot be distinguished from noise, and ") as caught:
         model = _fit(40, epsilon=0.5)
     assert "noise" in model.verdicts
     assert caught[0].filename == __file__
