@@ -158,8 +158,8 @@ def plan_topics(
         if noise:
             warn(
                 f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise, and "
-                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts). Use more documents, "
-                "a larger epsilon, or fewer topics.",
+                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts). Use more "
+                "documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
             )
         return result
