@@ -198,10 +198,10 @@ class ComparedTopics:
     """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them."""
 
     def __repr__(self) -> str:
-        only, unclear = map(len, self.only), map(len, self.unclear)
+        only, unclear = [len(found) for found in self.only], [len(found) for found in self.unclear]
         return (
-            f"ComparedTopics({len(self.same)} the same; only in the first {next(only)}, in the second {next(only)}; "
-            f"unclear {next(unclear)} and {next(unclear)}; {len(self.words):,} words)"
+            f"ComparedTopics({len(self.same)} the same; only in the first {only[0]}, in the second {only[1]}; "
+            f"unclear {unclear[0]} and {unclear[1]}; {len(self.words):,} words)"
         )
 
     def to_frame(self) -> Any:

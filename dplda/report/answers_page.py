@@ -55,7 +55,9 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
     if wording.names and model is None:
         raise InputError("this run answers questions without topics, so that there are none to name.")
     drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
-    topics, *_ = [*shown_topics([] if model is None else [model], wording, others=drawn), None]
+    models = [] if model is None else [model]
+    shown_of_models = shown_topics(models, wording, others=drawn)  # which refuses wording that fits nothing
+    topics = shown_of_models[0] if shown_of_models else None
     title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
     return template("answers.html.j2").render(

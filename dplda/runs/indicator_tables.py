@@ -17,7 +17,7 @@ import pyarrow as pa
 from scipy.special import ndtri, rel_entr
 
 from dplda.learning.estimates import Estimates
-from dplda.runs.released_table import ReleasedTable, Tables, interval, quantile
+from dplda.runs.released_table import ReleasedTable, Tables, check_level, interval, quantile
 
 _LEVEL = 0.95
 _CAUTION = 3.0  # standard deviations; without it, noise makes rare words key (docs/design-log.md)
@@ -173,7 +173,7 @@ class WordTable(IndicatorTable):
         others is taken to have made their count too small. All intervals hold together with probability `level`. A row
         that is too small to tell has None; so has the row of all others where two groups are compared.
         """
-        quantile(level)  # which refuses what is no level
+        check_level(level)
         n_rows, n_words = self.totals.shape
         if n_rows < 2:
             return [None] * n_rows

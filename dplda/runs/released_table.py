@@ -418,13 +418,18 @@ class ReleasedTable:
         )
 
 
+def check_level(level: object) -> None:
+    """Raise `InputError` for what is no probability at which intervals hold."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
+
+
 def quantile(level: float, n_intervals: int = 1) -> float:
     """Return how many standard deviations `n_intervals` extend to each side, so that all hold together at `level`.
 
     Raises `InputError` for a level that is no probability.
     """
-    if not isinstance(level, int | float) or not 0 < level < 1:
-        raise InputError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
+    check_level(level)
     return float(-ndtri((1 - level) / 2 / n_intervals))
 
 
