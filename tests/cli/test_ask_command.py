@@ -209,7 +209,9 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     topics = {"ask": "What is it about?", "fit": {"topics": 5, "vocabulary": "words.txt"}}
     questions = [topics, *PLAN["questions"][1:3]]
     path = written(home, "few.yaml", corpus="few.jsonl", epsilon=1, questions=questions)
-    answer = dplda("ask", str(path), "--yes", "-o", "page.html")
+    # The noise has a seed: without one, two of ten draws find topics in so few documents.
+    assert dplda("budget", "grant", "few", "--unbounded").status == 0
+    answer = dplda("ask", str(path), "--simulate", "-o", "page.html")
     assert answer.status == 4
     assert "2 of 3 questions have no answer" in answer.err
     assert answer.out.count("No answer: ") == (home / "page.html").read_text().count("<p>No answer: ") == 2
