@@ -251,13 +251,15 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     _look_at_dates(report, options.get("date_format") or "")
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
-    total, n_rare, defects = report.sample.total, report.sample.n_rare, report.sample.defects
+    total, n_rare = report.sample.total, report.sample.n_rare
     if total == 0:
         report.problems.append("There are no records: the file ends after its header, or is empty.")
     if n_rare:
         report.remarks.append(f"{n_rare:,} other fields occur in fewer than half of the first records.")
-    if defects:
-        report.remarks.append(f"{defects:,} of the first records cannot be read and contribute nothing.")
+    if report.sample.defects:
+        report.remarks.append(
+            f"Without content, of the first records: {report.sample.tell_defects(names=_is_screen())}."
+        )
     return report
 
 

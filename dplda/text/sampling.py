@@ -27,6 +27,7 @@ _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a samp
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _MOST_COUNTED = 50_000  # further records that are counted if the size of the files does not tell their number
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
+_SHOWN_DEFECTS = 3
 _TOGETHER = 0.5  # of the repeated units, those whose record follows one of the same unit, if records stand together
 _LONG_WORDS = 5  # words per row of a column of long text; names, titles and categories have fewer
 _COUNTED = ("uci", "mtx", "npz")
@@ -52,9 +53,19 @@ class Sample:
     n_rare: int  # number of the other fields in JSON, whose names may be content
     types: dict[str, str]  # declared types of columns, empty where the format has none
     rows: list[dict[str, Any]]
-    defects: int  # number of defective records
+    defects: Sequence[tuple[int, Defect]]  # the defective records: their numbers, from 0, and what is wrong
     total: int | None  # exact number of records of the corpus, if it is known
     estimate: int | None  # that number, extrapolated from the sample
+
+    def tell_defects(self, *, names: bool) -> str:
+        """Say how many records are defective, which the first few are, and why. With `names`, name files of a folder."""
+        kind = "file" if self.located.is_folder else "record"
+        named = names and self.located.is_folder and len(self.located.files) == self.total
+        shown = [
+            f"{self.located.files[i].name if named else f'{kind} {i + 1:,}'} ({defect.value})"
+            for i, defect in self.defects[:_SHOWN_DEFECTS]
+        ]
+        return f"{len(self.defects):,}, {', '.join(shown)}" + (" and others" if len(self.defects) > len(shown) else "")
 
 
 @dataclass(frozen=True)
@@ -82,11 +93,11 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     """Read the first records of a corpus. Raises `InputError` if its files or their format cannot be determined."""
     located = locate(paths, options, format)
     names, types, total, records = _open(located, options)
-    rows, defects, n_bytes, characters = list[dict[str, Any]](), 0, 0, 0
+    rows, defects, n_bytes, characters = list[dict[str, Any]](), list[tuple[int, Defect]](), 0, 0
     whole, peeked = False, 0
-    for record in islice(records, _RECORDS):
+    for ordinal, record in enumerate(islice(records, _RECORDS)):
         if isinstance(record, Defect):
-            defects += 1
+            defects.append((ordinal, record))
             continue
         rows.append(record.values)
         n_bytes += record.n_bytes
@@ -94,18 +105,18 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
         if characters > _CHARACTERS or n_bytes > _BYTES:
             break
     else:
-        whole = len(rows) + defects < _RECORDS or next(records, None) is None
+        whole = len(rows) + len(defects) < _RECORDS or next(records, None) is None
         peeked = not whole
     fields = Counter(name for row in rows for name in row)
     usual = tuple(name for name, number in fields.items() if 2 * number > len(rows) and number >= min(2, len(rows)))
     n_rare = 0 if names else len(fields) - len(usual)
-    total = len(rows) + defects if total is None and whole and located.format not in _COUNTED else total
+    total = len(rows) + len(defects) if total is None and whole and located.format not in _COUNTED else total
     estimate, files = None, located.files
     if n_bytes and located.archive is None and all(without_compression(file) == file for file in files):
         estimate = round(sum(file.stat().st_size for file in files) * len(rows) / n_bytes)
     elif total is None and located.format not in _COUNTED and not located.is_folder:
         further = peeked + sum(1 for _ in islice(records, _MOST_COUNTED))
-        total = len(rows) + defects + further if further < _MOST_COUNTED else total
+        total = len(rows) + len(defects) + further if further < _MOST_COUNTED else total
     return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate)
 
 
@@ -157,7 +168,7 @@ def estimated_units(sample: Sample, unit: str | None) -> int | None:
         return records
     keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
     seen = Counter(keys)
-    if records <= len(sample.rows) + sample.defects:
+    if records <= len(sample.rows) + len(sample.defects):
         return len(seen)
     most = round(len(seen) * records / len(sample.rows))
     if sum(map(bytes.__eq__, keys, keys[1:])) > _TOGETHER * (len(keys) - len(seen)):

@@ -110,6 +110,19 @@ def test_a_first_line_that_is_a_document_is_not_shown_as_a_name_of_people(dplda,
         assert SECRET not in answer.out + answer.err
 
 
+def test_files_that_cannot_be_read_are_told_and_named_on_a_screen_alone(dplda, home: Path, monkeypatch) -> None:
+    (home / "letters").mkdir()
+    for i in range(9):
+        (home / f"letters/smith{i}.txt").write_text("Chest pain after dinner, better on rest. " * 9)
+    (home / "letters/smith4.txt").write_bytes(bytes(range(256)))
+    (home / "letters/smith6.txt").write_bytes(bytes(range(256)))
+    told = dplda("check", "letters")
+    assert "2, file 5 (not text in a known encoding), file 7 (" in told.out
+    assert "smith" not in told.out
+    monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
+    assert "2, smith4.txt (not text in a known encoding), smith6.txt (" in dplda("check", "letters").out
+
+
 def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:
     (home / "de").mkdir()
     for number in range(9):
