@@ -257,9 +257,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     if n_rare:
         report.remarks.append(f"{n_rare:,} other fields occur in fewer than half of the first records.")
     if report.sample.defects:
-        report.remarks.append(
-            f"Without content, of the first records: {report.sample.tell_defects(names=_is_screen())}."
-        )
+        report.remarks.append(f"Without content, of the first records: {report.sample.tell_defects(_is_screen())}.")
     return report
 
 

@@ -57,8 +57,8 @@ class Sample:
     total: int | None  # exact number of records of the corpus, if it is known
     estimate: int | None  # that number, extrapolated from the sample
 
-    def tell_defects(self, *, names: bool) -> str:
-        """Say how many records are defective, which the first few are, and why. With `names`, name files of a folder."""
+    def tell_defects(self, names: bool) -> str:
+        """Say how many records are defective, which the first are, and why; files of a folder by name if `names`."""
         kind = "file" if self.located.is_folder else "record"
         named = names and self.located.is_folder and len(self.located.files) == self.total
         shown = [
