@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.base.errors import warn
 from dplda.budget.events import PrivacyStatement
 from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
@@ -98,10 +99,16 @@ def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: P
 
     Raises `BudgetRefused` if the ledger protects this text.
     """
+    from dplda.model.prior_topics import public_source
     from dplda.runs.charged_query import warn_of_other_words
     from dplda.runs.grid import Documents
 
     warn_of_other_words(model, source)
+    if model.facts.prior is not None and model.facts.prior.source == public_source(source.name):
+        warn(
+            f"The prior of these topics was learned from {model.facts.prior.source}: measured in the same text, they "
+            "look better than they are in other text. Measure them in the private documents, or in other public text."
+        )
     documents = Documents(source, progress, ledger.key)
     ledger.check_public(source.name or "", documents.identity(ledger.key))
     found = documents.evaluate(model)

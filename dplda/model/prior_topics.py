@@ -128,6 +128,11 @@ class ReleasedCounts:
         return ReleasedCounts(CountSums(total, variance, self.sums.weight), frequencies, std)
 
 
+def public_source(name: str | None) -> str:
+    """Return the `source` of prior topics that were learned from the public corpus `name`."""
+    return f"public corpus {name or 'without a name'}"
+
+
 @dataclass(frozen=True, eq=False)
 class PriorTopics:
     """Known topics, public or released privately. Raises `InputError` for values that are no topics.

@@ -18,7 +18,7 @@ from dplda.base.errors import InputError, UnsupportedByData
 from dplda.base.progress import Progress, following
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.model import topic_model
-from dplda.model.prior_topics import PriorTopics
+from dplda.model.prior_topics import PriorTopics, public_source
 from dplda.model.topic_model import TopicModel
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.preparation import cache_root
@@ -76,7 +76,7 @@ def public_prior(
             ) from None
         model = replace(fitted, facts=replace(fitted.facts, prior_cache=name))
         _keep(model, folder)
-    source = f"public corpus {corpus.name or 'without a name'}"
+    source = public_source(corpus.name)
     return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
 
 

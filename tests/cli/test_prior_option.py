@@ -24,6 +24,7 @@ def texts(sample_1500: list[str], home: Path) -> tuple[Path, Path]:
     return home / "private.jsonl", home / "public.jsonl"
 
 
+@pytest.mark.filterwarnings("default:The prior of these topics")
 def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Path], home: Path) -> None:
     private, public = texts
     refused = dplda("fit", private, *FIT, "--words", "private")
@@ -37,6 +38,9 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
         "These are the 4 of 44 prior topics that the texts contain most (prior: public corpus public): " in answer.out
     )
     assert "% of the text is about them" in answer.out
+    assert "learned from public corpus public: measured in the same text" in " ".join(
+        dplda("evaluate", Ledger().runs()[-1].id, public, "--reference").err.split()
+    )
     kept = list((home / "cache" / "priors").iterdir())
     assert len(kept) == 1
     assert dplda("fit", private, *FIT, *given).status == 0
