@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -290,7 +291,7 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Show earlier answers of `dplda tabulate`, `dplda count` and `dplda words` again, free of charge.
 
-    RUN is such a run, or the run whose topics were tabulated.
+    RUN is such a run, or the run or model whose topics were tabulated. For a model with merged topics, they are summed.
     """
     from dplda.cli.ask_command import show_findings
     from dplda.cli.count_command import show_counts
@@ -299,11 +300,13 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.runs.group_words import is_words, load_words
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
+    from dplda.runs.released_table import tables_about
     from dplda.runs.series import load
     from dplda.runs.tabulation import load_tables, tables_of
 
     out, ledger = output(options), open_ledger(ledger_path)
-    record = ledger.run(run)
+    folder = open_model(run, ledger_path) if os.path.isdir(run) else None
+    record = ledger.run(run if folder is None else folder.facts.run or run)
     if is_count(record):
         show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
         return
@@ -326,12 +329,11 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ())) or 'nothing'})" for r in found)
         raise InputError(f"Run {record.id} has several runs of tables. Name the one to write: {names}.")
     for each in found:
-        loaded = load_tables(each, sampling=options["sampling"])
-        try:
-            model = load(loaded.of, ledger=ledger)
-        except InputError:
-            model = None
-        _show(loaded, model, out, as_json=as_json)
+        loaded, model = load_tables(each, sampling=options["sampling"]), folder
+        with suppress(InputError):
+            model = model or load(loaded.of, ledger=ledger)
+        shown = loaded if folder is None else tables_about([loaded], folder)[0]
+        _show(shown, model, out, as_json=as_json)
 
 
 def output(options: dict[str, Any]) -> Path | None:

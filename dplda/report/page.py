@@ -42,7 +42,7 @@ from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
-from dplda.runs.released_table import Tables, least_noisy_shares
+from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
@@ -181,12 +181,8 @@ def run_section(
         for each in all_tables
         if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
     ]
-    shares = least_noisy_shares([each for each in all_tables if not are_indicators(each)], model)
-    tables = [
-        each
-        for each in all_tables
-        if not are_indicators(each) and each.of == run and each[0].n_topics == len(model.topics)
-    ]
+    of_topics = [each for each in all_tables if not are_indicators(each)]
+    shares, tables = least_noisy_shares(of_topics, model), tables_about(of_topics, model)
     return {
         "name": name,
         "dataset": shown(model.facts.dataset or ""),

@@ -35,8 +35,8 @@ class IndicatorTable(ReleasedTable):
     """The standard deviation of the noise of `totals`, divided by that of `counts`."""
 
     @property
-    def _offset(self) -> float:
-        return 0.0
+    def _offset(self) -> np.ndarray:
+        return np.zeros(self.n_topics)
 
     @property
     def _around_offset(self) -> np.ndarray:

@@ -6,14 +6,15 @@ where b is `COUNT_SHARE`. With k topics,
 
     N_g = (sum_t T_gt / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
 
-is the best linear estimate of the number of units, since proportions sum to 1. For a share p, let
+is the best linear estimate of the number of units, since proportions sum to 1. Let T be the sum of T_gt over m of the
+topics: m = 1, or more if topics were merged by hand. For their share p, let
 
-    D(p) = T_gt - sum_u T_gu / k + (1 / k - p) N_g.
+    D(p) = T - (m / k) sum_u T_gu + (m / k - p) N_g.
 
-Its mean is 0 if p is the true share, and its variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval contains
-all p in [0, 1] for which |D(p)| is at most z times its standard deviation, where z is the normal quantile of the level
-(Fieller 1954). It is exact however small a group is. The interval of a difference combines the intervals of two shares,
-which is an approximation (Zou and Donner 2008). It says nothing if either of the two is unbounded.
+Its mean is 0 if p is the true share, and its variance is s^2 m (1 - m / k) + (m / k - p)^2 var N_g. The interval
+contains all p in [0, 1] for which |D(p)| is at most z times its standard deviation, where z is the normal quantile of
+the level (Fieller 1954). It is exact however small a group is. The interval of a difference combines the intervals of
+two shares, which is an approximation (Zou and Donner 2008). It says nothing if either of the two is unbounded.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class ReleasedTable:
     counts: np.ndarray
     """Numbers of units, (n_rows,)."""
     std: float
-    """The standard deviation of the noise of `totals`; for `counts` it is `std` / `COUNT_SHARE`."""
+    """The standard deviation of the noise of each topic's sums; for `counts` it is `std` / `COUNT_SHARE`."""
     sampling: bool = False
     """Whether intervals also cover the sampling error, if the units are a sample of a larger population.
 
@@ -103,12 +104,14 @@ class ReleasedTable:
     """What a table is about, in the plural."""
     titles: tuple[str, ...] = ()
     """What stands for each topic (`TopicModel.titles`); empty if the topics are not known."""
+    parts: tuple[int, ...] = ()
+    """How many topics of the run each topic contains, m; empty if none were merged."""
 
     def __post_init__(self) -> None:
         rows = len(self.rows)
         fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
         fits = fits and (rows == 3 or not self.compares_two)
-        fits = fits and len(set(self.rows)) == rows and len(self.titles) in (0, self.totals.shape[1])
+        fits = fits and len(set(self.rows)) == rows and len(self.titles) in (0, self.n_topics)
         if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
             raise InputError("this is no table of dplda.")
 
@@ -132,7 +135,7 @@ class ReleasedTable:
 
     @property
     def n_topics(self) -> int:
-        """The number of topics, k."""
+        """The number of topics: k, or fewer if some were merged."""
         return int(self.totals.shape[1])
 
     @cached_property
@@ -160,14 +163,19 @@ class ReleasedTable:
         return "between a group and all others" if self.period_axis is None else "from one period to the next"
 
     @property
-    def _offset(self) -> float:
-        """The mean of the shares in a row, which sum to 1."""
-        return 1 / self.n_topics
+    def _summed(self) -> np.ndarray:
+        """m, the number of the run's topics in each topic, (n_topics,)."""
+        return np.array(self.parts or [1] * self.n_topics, float)
+
+    @property
+    def _offset(self) -> np.ndarray:
+        """m / k, the share of each topic if all topics of the run had the same, (n_topics,)."""
+        return np.asarray(self._summed / self._summed.sum())
 
     @property
     def _around_offset(self) -> np.ndarray:
-        """`totals` less the mean of their row, (n_rows, k): sums of shares less the mean share."""
-        return np.asarray(self.totals - self.totals.mean(axis=1, keepdims=True))
+        """`totals` less `_offset` of the sum of their row, (n_rows, n_topics)."""
+        return np.asarray(self.totals - self._offset * self.totals.sum(axis=1, keepdims=True))
 
     @property
     def compares_two(self) -> bool:
@@ -182,13 +190,13 @@ class ReleasedTable:
     @cached_property
     def _sizes(self) -> np.ndarray:
         """N, the best linear estimate of the number of units, (n_rows,)."""
-        weight = 1 / self.n_topics
+        weight = 1 / self._summed.sum()
         both = self.totals.sum(axis=1) * weight + COUNT_SHARE**2 * self.counts
         return np.asarray(both / (weight + COUNT_SHARE**2))
 
     @property
     def _size_std(self) -> float:
-        return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
+        return float(self.std / np.sqrt(1 / self._summed.sum() + COUNT_SHARE**2))
 
     def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """Return the number of units in each row, (n_rows,).
@@ -212,7 +220,7 @@ class ReleasedTable:
     @property
     def tells(self) -> np.ndarray:
         """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
-        half = quantile(_LEVEL) * self.std * np.sqrt(1 - self._offset)
+        half = quantile(_LEVEL) * self.std * np.sqrt(self._summed * (1 - self._offset)).max()
         return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -221,7 +229,7 @@ class ReleasedTable:
         The ends are 0 and 1 if an interval is unbounded, otherwise as computed, which may be outside [0, 1].
         """
         mean, n, a = self._offset, self._sizes[:, None], self._around_offset
-        own = (z * self.std) ** 2 * (1 - mean)
+        own = (z * self.std) ** 2 * self._summed * (1 - mean)
         spread = z**2 * np.maximum(n, 0) * self.sampling
         square = n**2 - (z * self._size_std) ** 2 + spread
         middle = a * n + spread * (1 - 2 * mean) / 2
@@ -332,6 +340,11 @@ class ReleasedTable:
         std = self.std * np.sqrt(len(self.rows))
         totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)
         return replace(self, by=(), groups=(), private=(), totals=totals, counts=counts, std=float(std))
+
+    def merged(self, merged: Sequence[Sequence[int]]) -> Self:
+        """Return the table of topics that were merged by hand, each the sum of its topics (`RunFacts.merged`)."""
+        totals = np.stack([self.totals[:, list(topics)].sum(axis=1) for topics in merged], axis=1)
+        return replace(self, totals=totals, titles=(), parts=tuple(map(len, merged)))
 
     def to_arrow(self, level: float = _LEVEL) -> Any:
         """Return an Arrow table with a row for each group and topic, which has its number and title."""
@@ -449,30 +462,22 @@ def counted(unit: str) -> str:
     return f"{what} at least {MINIMUM_LENGTH} known words"
 
 
-def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
-    """Return the shares of the topics of `model` in all units, (k,), from the table with the least noise.
+def tables_about(all_tables: Sequence[Tables], model: TopicModel) -> list[Tables]:
+    """Return those of `all_tables` that are about the topics of `model`, or of the run whose topics it has merged."""
+    merged = model.facts.merged
+    n_topics = len(model.topics) if merged is None else sum(map(len, merged))
+    of_run = [each for each in all_tables if each.of == model.facts.run and each[0].n_topics == n_topics]
+    return of_run if merged is None else [each.merged(merged) for each in of_run]
 
-    A topic that was merged by hand has the sum of its topics' shares, and of the ends of their intervals, which is
-    wide enough however their noises depend on each other. None without a table of these topics that is about the
-    documents from which they were learned.
+
+def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
+    """Return the shares of the topics of `model` in all units, (n_topics,), from the table with the least noise.
+
+    None without a table of these topics that is about the documents from which they were learned.
     """
-    of_run = [
-        table
-        for each in all_tables
-        if each.of == model.facts.run and model.facts.dataset in (None, each.dataset)
-        for table in each
-    ]
-    if tables := [table for table in of_run if table.n_topics == len(model.topics)]:
-        return shares_in_all(tables)
-    parts = model.facts.merged or ()
-    contained = sorted(topic for part in parts for topic in part)
-    tables = [table for table in of_run if contained == list(range(table.n_topics))]
-    if not tables:
-        return None
-    found = shares_in_all(tables)
-    ends = (found.value, found.low, found.high)
-    value, low, high = (np.array([end[list(part)].sum() for part in parts]) for end in ends)
-    return Estimates(value, low, np.minimum(high, 1.0))
+    about = tables_about(all_tables, model)
+    tables = [table for each in about if model.facts.dataset in (None, each.dataset) for table in each]
+    return shares_in_all(tables) if tables else None
 
 
 def shares_in_all(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray]:
@@ -514,6 +519,10 @@ class Tables(Sequence[ReleasedTable]):
         if len(self.tables) != 1:
             raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].plot().")
         return self.tables[0].plot()
+
+    def merged(self, merged: Sequence[Sequence[int]]) -> Tables:
+        """Return the tables with the sums of topics that were merged by hand (`ReleasedTable.merged`)."""
+        return replace(self, tables=tuple(table.merged(merged) for table in self.tables))
 
     def titled(self, titles: Sequence[str]) -> Tables:
         """Return the tables with the `titles` of their topics, (k,)."""

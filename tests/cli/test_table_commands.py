@@ -392,6 +392,22 @@ def test_standard_input_is_not_inspected_first(dplda, tickets, fitted, monkeypat
     assert "Standard input is read once" in answer.err
 
 
+def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, fitted, home):
+    asked = dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "--json")
+    assert asked.status == 0, asked.err
+    assert dplda("merge", fitted, "0,1", "--out", "together").status == 0
+    summed = dplda("tables", "together", "--json")
+    assert summed.status == 0, summed.err
+    for before, after in zip(asked.json["groups"], summed.json["groups"], strict=True):
+        assert before["units"]["value"] == pytest.approx(after["units"]["value"])
+        assert len(after["topics"]) == len(before["topics"]) - 1
+        if not before["too_small_to_tell"]:
+            both = sum(topic["share"] for topic in before["topics"][:2])
+            assert both == pytest.approx(after["topics"][0]["share"], abs=0.02)  # shares below 0 are told as 0
+    assert dplda("report", "together", "-o", "together.html").status == 0
+    assert "by team" in (home / "together.html").read_text()
+
+
 def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
     answer = dplda("tables", fitted)
     assert answer.status == 2

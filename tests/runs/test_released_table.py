@@ -13,7 +13,7 @@ from scipy.stats import binom
 from dplda.base.errors import InputError
 from dplda.model.topic_groups import merge_topics
 from dplda.private.statistics.expected_counts import COUNT_SHARE
-from dplda.runs.released_table import Change, ReleasedTable, Tables, least_noisy_shares
+from dplda.runs.released_table import Change, ReleasedTable, Tables, least_noisy_shares, tables_about
 
 RNG = np.random.default_rng(3)
 
@@ -152,13 +152,32 @@ def test_a_merged_topic_has_the_sum_of_the_shares_of_its_topics():
     table, _ = noisy(np.array([[100.0, 200, 700], [300, 300, 400]]), 0.1)
     tables = [Tables("t", "r", (table,), model.privacy)]
     model = replace(model, facts=replace(model.facts, dataset=None))
-    apart = least_noisy_shares(tables, model)
+    apart = least_noisy_shares(tables, model).value
     merged = least_noisy_shares(tables, merge_topics(model, [[0, 2]]))
-    for end in ("value", "low", "high"):
-        alone = getattr(apart, end)
-        assert getattr(merged, end) == pytest.approx([min(alone[0] + alone[2], 1.0), alone[1]])
+    assert merged.value == pytest.approx([apart[0] + apart[2], apart[1]])
     again = merge_topics(merge_topics(model, [[0, 2]]), [[0, 1]])
     assert least_noisy_shares(tables, again).value == pytest.approx([1.0])
+    other = with_facts(model, run="another")
+    assert tables_about(tables, model) == tables
+    assert tables_about(tables, other) == []
+
+
+def test_intervals_of_merged_topics_hold_in_95_percent_and_their_differences_together():
+    merged, std, repeats = ([0, 2, 4, 6, 8, 10, 12], [1], [3, 5, 7, 9, 11]), 8.0, 1500
+    totals = np.random.default_rng(0).dirichlet(np.full(13, 5.0), 3) * np.array([900, 3000, 10_000])[:, None]
+    summed = np.stack([totals[:, topics].sum(axis=1) for topics in merged], axis=1)
+    shares = summed / summed.sum(axis=1, keepdims=True)
+    rest = summed.sum(axis=0) - summed
+    differences = shares - rest / rest.sum(axis=1, keepdims=True)
+    held, apart = np.zeros(shares.shape), 0
+    for seed in range(repeats):
+        table = noisy(totals, std, rng=np.random.default_rng(seed))[0].merged(merged)
+        found, between = table.shares(), table.differences()[1]
+        held += (found.low <= shares) & (shares <= found.high)
+        apart += not ((between.low <= differences) & (differences <= between.high)).all()
+    ends = binom.ppf((1e-4, 1 - 1e-4), repeats, 0.95) / repeats
+    assert ((ends[0] <= held / repeats) & (held / repeats <= ends[1])).all(), held / repeats
+    assert apart <= binom.ppf(1 - 1e-4, repeats, 0.05)
 
 
 def test_the_second_of_two_groups_is_compared_with_the_first_and_with_nothing_else():
