@@ -8,7 +8,7 @@
    With a list, these are the words that characterise the corpus (`dplda.learning.word_choice`). The other placements
    keep the words that some documents are sure to contain (`certain_words`).
 4. `topic_count` decides on the number of topics. With ``auto`` it is the number of eigenvalues of the noisy second
-   moment that exceed `noise_level`.
+   moment that exceed `noise_level`; where pairs of words are counted, at most one for every 15 words.
 
 Steps 2 to 4 are post-processing of releases.
 """
@@ -36,6 +36,7 @@ _PAIRED_PER_SIGNAL = 0.05  # words whose pairs are counted, for documents * mu (
 _LEAST_PAIRED_PER_TOPIC, _LEAST_PAIRED, _MOST_PAIRED = 5, 50, 500
 _WRONG_WORD = 0.05  # probability that `certain_words` keeps a word that no document contains
 _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
+PAIRED_PER_AUTOMATIC_TOPIC = 15  # least number of words for each of them if pairs are counted; fewer repeat each other
 
 
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 import dplda
 from dplda.base.distributions import on_words
+from dplda.learning.model_size import PAIRED_PER_AUTOMATIC_TOPIC
 from dplda.learning.placements import default
 from dplda.learning.placements.registry import find
 from dplda.learning.placements.stages import StageReleaser
@@ -131,14 +132,21 @@ def test_a_run_from_pairs_guides_topics_counts_them_and_says_which_way_it_took()
     assert (np.diff(model.prevalence) <= 0).all()
 
 
-def test_the_number_of_topics_follows_from_released_eigenvalues():
-    topics = np.kron(np.eye(3), np.full(20, 1 / 20))  # three topics of twenty words each
+@pytest.mark.parametrize(
+    ("planted", "expected"),
+    [
+        (3, (2, 3)),  # the background takes the place of one
+        (12, (60 // PAIRED_PER_AUTOMATIC_TOPIC,)),  # topics of five words each, in a run of 60 words
+    ],
+)
+def test_the_number_of_topics_follows_from_released_eigenvalues_and_words(planted, expected):
+    topics = np.kron(np.eye(planted), np.full(60 // planted, planted / 60))
     rng = np.random.default_rng(0)
-    counts = np.array([rng.multinomial(30, topics[kind]) for kind in rng.integers(3, size=1000)])
+    counts = np.array([rng.multinomial(30, topics[kind]) for kind in rng.integers(planted, size=1000)])
     corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(60)], public_vocabulary=True)
     model = dplda.fit(corpus, n_topics="auto", epsilon=3.0, ledger=False, simulate_seed=1, max_document_frequency=1.0)
     assert model.facts.learned_from == "pairs of words"
-    assert len(model.topics) in (2, 3)  # the background takes the place of one
+    assert len(model.topics) in expected
 
 
 def test_many_topics_or_seed_words_are_not_learned_from_pairs():

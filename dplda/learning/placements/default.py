@@ -34,6 +34,7 @@ from dplda.budget.accountant import Share
 from dplda.budget.events import Stage, clip_of
 from dplda.learning import verdicts
 from dplda.learning.model_size import (
+    PAIRED_PER_AUTOMATIC_TOPIC,
     most_paired_words,
     most_topics,
     most_words,
@@ -296,7 +297,7 @@ def learn_from_pairs(
     values, _ = leading_eigenvalues(corrected_second_moment(E2 / total, frequencies, alpha0))
     facts = spectrum_facts(values[: min(d, most_topics(settings) + 5)], noise_level(moment.std / total, d))
     facts |= {"learned_from": "pairs of words"}
-    k = topic_count(settings, facts["supported_topics"], d)
+    k = topic_count(settings, facts["supported_topics"], max(1, d // PAIRED_PER_AUTOMATIC_TOPIC))
 
     seed_words = settings.model.seed_words or {}
     guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))
