@@ -225,10 +225,14 @@ def show_topics(
     )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if model.facts.prior_used:
+        from dplda.report.wording import DIVIDED
+
+        divided = "shares are of this part" if shares is None else f"shares are of all known words: {DIVIDED}"
+        found = f"about {sum(model.probabilities):.0f} of {len(every)}" if model.probabilities else "some"
         say(
             f"These are topics of the prior. {model.facts.prior_share or 0:.0%} of the text is about them, and "
-            "shares are of this part. Of topics that were chosen like them, an ordinary fit finds about "
-            f"{sum(model.probabilities):.0f} of {len(every)}; no released number tells which."
+            f"{divided}. Of topics that were chosen like them, an ordinary fit finds {found}; no released number tells "
+            "which."
         )
     elif set(model.verdicts) == {"noise"}:
         say(
@@ -238,7 +242,7 @@ def show_topics(
         )
     elif clear < USEFUL * len(every):
         say(
-            f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
+            f"{f'Only {clear}' if clear else 'None'} of {len(every)} topics {'is' if clear < 2 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. Public text "
             "about the same things (--prior), more documents or a larger epsilon would help; `dplda plan` forecasts "
             "how much.",

@@ -41,7 +41,7 @@ from dplda.report.facts import TITLES, Facts
 from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
-from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.report.wording import DIVIDED, ShownTopics, Wording, shown_topics
 from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
 _SHOWN_ELSEWHERE = (
@@ -207,6 +207,7 @@ def run_section(
             "used": model.facts.prior_used is True,
             "public": facts.prior is not None and facts.prior.declared_public,
             "share": "" if model.facts.prior_share is None else percent(model.facts.prior_share),
+            "divided": "" if shares is None else DIVIDED,
         },
         "guided": facts.seed_words,
         "series": facts.series,
@@ -323,9 +324,8 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
     """
     shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
-    part = "of the words" if by_table is None else shown(f"of the average {model.privacy.unit}")
-    if model.facts.prior_used:
-        part = "of what is about these topics"
+    among = "of what is about these topics" if model.facts.prior_used else "of the words"
+    part = among if by_table is None else shown(f"of the average {model.privacy.unit}")
     cards = []
     for topic in model.listed_topics:
         words = topics.words[topic]

@@ -55,10 +55,11 @@ def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
         return [public]
     if all(model.facts.prior_used for model in judged):
         found = sum(sum(model.probabilities) for model in judged)
+        some = f"about {found:.0f} of the {total}" if all(model.probabilities for model in judged) else "some of them"
         return [
             public,
-            f"Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
-            f"about {found:.0f} of the {total}; no released number tells which.",
+            "Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
+            f"{some}; no released number tells which.",
         ]
     are, them = ("is", "it") if clear == 1 else ("are", "them")
     told = f"{clear} of {total} topics {are} clear: an ordinary fit, without noise, would probably find {them}, too."

@@ -14,6 +14,10 @@ from dplda.text.reading_options import JOINER
 _CARD_WORDS = 10  # maximum number of words listed for a topic
 
 
+DIVIDED = "the known words of each document are divided among these topics, also those about something else"
+"""What shares of prior topics are in tables, in words."""
+
+
 @dataclass(frozen=True)
 class Wording:
     """The user's text for a report. It changes how released numbers are shown, not the numbers: it costs no budget.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from full_helpers import full_after
 from handmade import make_model, with_facts
-from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model
+from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model, tables
 
 import dplda
 from dplda.base.errors import InputError
@@ -132,6 +132,19 @@ def test_topics_of_a_prior_are_said_to_be_its_own() -> None:
     facts = {"verdicts": ["weak"] * 5, "topic_probabilities": (0.39,) * 5, "prior_used": True}
     text = Page(_render([with_facts(make_model(5, 60, 0), **facts)])).text
     assert "the topics come from the prior. An ordinary fit of the text, without noise, would find about 2 of" in text
+    merged = with_facts(make_model(5, 60, 0), **facts | {"topic_probabilities": None})
+    assert "without noise, would find some of them; no released number" in Page(_render([merged])).text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_shares_of_prior_topics_are_told_by_where_they_come_from() -> None:
+    facts = {"verdicts": ["weak"] * 3, "prior_used": True, "prior_share": 0.3, "dataset": "letters", "run": "r"}
+    model = with_facts(make_model(3, 60, 0), **facts)
+    of_fit, of_table = (Page(_render([model], tables=found)).text for found in ([], [tables(model, (2000, 1500))]))
+    assert "Their shares are among them: text about other topics does not count." in of_fit
+    assert "Their shares are of all known words: the known words of each document are divided" in of_table
+    assert "of what is about these topics" in of_fit
+    assert "of what is about these topics" not in of_table
 
 
 def test_a_comparison_that_ran_once_says_so_once() -> None:
