@@ -77,7 +77,8 @@ def report(
 ) -> None:
     """Write one HTML page about the given RUNs, or a paper about one RUN, from released numbers only.
 
-    The page needs no network. A paper is for those who must approve a publication: an entry for a public registry, a
+    The page needs no network. It shows the latest counts and words of the same dataset, or those of the runs of `count`
+    and `words` among the RUNs. A paper is for those who must approve a publication: an entry for a public registry, a
     checklist, or an impact assessment. It shows no topics.
     """
     from dplda.report import Wording
@@ -85,6 +86,7 @@ def report(
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
 
+    runs, counted = _apart(runs, ledger_path)
     wording = _wording(title, names, hide, len(runs))
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or hide or output:
@@ -106,7 +108,7 @@ def report(
         return
     of_topics = [_with_model(run, ledger_path) for run in runs]
     models = [open_model(run, ledger_path) for run in of_topics]
-    write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text)
+    write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
     named = [model.facts.run for model in models]
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
@@ -121,8 +123,12 @@ def write_page(
     *,
     wording: Wording | None = None,
     same_text: Sequence[str] = (),
+    counted: Sequence[RunRecord] = (),
 ) -> None:
-    """Write the page about the `models` of `runs`, with all that the ledger, if it exists, knows of them."""
+    """Write the page about the `models` of `runs`, with all that the ledger, if it exists, knows of them.
+
+    If any runs are `counted`, their counts and words are shown instead of the latest ones.
+    """
     from dplda.model.examples import load
     from dplda.report import write_report
 
@@ -132,7 +138,7 @@ def write_page(
         guarantees=_guarantees(_shown_runs(models), ledger_path, same_text),
         wording=wording,
         batches=_batches(models, ledger_path),
-        tables=_tables(models, ledger_path),
+        tables=_tables(models, ledger_path, counted),
         examples=[load(m, model_folder(run, ledger_path)) for run, m in zip(runs, models, strict=True)],
     )
 
@@ -239,31 +245,41 @@ def _recorded(run: str, ledger_path: Path | None) -> RunRecord | None:
     return None
 
 
-def _with_model(run: str, ledger_path: Path | None) -> str:
-    """Return the run whose topics are tabulated if `run` made tables, else `run`.
+def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ...], list[RunRecord]]:
+    """Return those of `runs` that are about topics, and the records of the others, which made counts or words.
 
-    Raises `InputError` for counts and words, which are on the page of topics of the same documents.
+    Raises `InputError` if none is about topics.
     """
     from dplda.budget.ledger_records import released_in_words
+    from dplda.runs.counting import is_count
+    from dplda.runs.group_words import is_words
 
+    records = {run: _recorded(run, ledger_path) for run in runs}
+    counted = {run: each for run, each in records.items() if each is not None and (is_count(each) or is_words(each))}
+    if len(counted) == len(records):
+        first = next(iter(counted.values()))
+        raise InputError(
+            f"run {first.id} released no topics ({released_in_words(first.parameters)}), and a report is about topics. "
+            f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}"
+        )
+    return tuple(run for run in runs if run not in counted), list(counted.values())
+
+
+def _with_model(run: str, ledger_path: Path | None) -> str:
+    """Return the run whose topics are tabulated if `run` made tables, else `run`."""
     record = _recorded(run, ledger_path)
     if record is None or record.result is None or record.model:
         return run
-    of = str(record.parameters.get("of") or "")
-    if record.parameters.get("kind") in ("count", "words") or not of:
-        raise InputError(
-            f"run {record.id} released no topics ({released_in_words(record.parameters)}), and a report is about "
-            f"topics. The page of a fit of {record.dataset} shows this run, too. Alone: dplda tables {record.id}"
-        )
-    return of
+    return str(record.parameters.get("of") or run)
 
 
-def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
+def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Sequence[RunRecord]) -> list[Tables]:
     """Return what the ledger, if it exists, has about the topics of `models`, and the counts and words of their texts.
 
-    Only the latest of several tables by the same attributes is included.
+    These are those of the `counted` runs, or the latest ones. Only the latest of several tables by the same attributes
+    is included. Raises `InputError` for counts of other texts.
     """
-    from dplda.runs.questions import latest_indicators
+    from dplda.runs.questions import latest_indicators, load_indicators
     from dplda.runs.tabulation import latest_tables
 
     ledger = find_ledger(ledger_path)
@@ -271,9 +287,12 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
         return []
     names = [model.facts.run or "" for model in models]
     datasets = dict.fromkeys(model.facts.dataset for model in models if model.facts.dataset)
+    for other in (run for run in counted if run.dataset not in datasets):
+        raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
     return [
         *(tables for name in names for tables in latest_tables(ledger, name)),
-        *(answers for dataset in datasets for answers in latest_indicators(ledger, dataset)),
+        *(map(load_indicators, counted) if counted else []),
+        *(answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)),
     ]
 
 

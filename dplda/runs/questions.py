@@ -288,6 +288,11 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
     )
 
 
+def load_indicators(run: RunRecord) -> Counts | Words:
+    """Return the counts or words that `run` released."""
+    return load_counts(run) if is_count(run) else load_words(run)
+
+
 def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
     """Return the counts and words of the documents of `dataset`; only the latest of several by the same attributes.
 
@@ -298,7 +303,7 @@ def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
     for run in reversed(list(with_parts(ledger.runs()))):
         if run.dataset != dataset or not (is_count(run) or is_words(run)):
             continue
-        loaded: Counts | Words = load_counts(run) if is_count(run) else load_words(run)
+        loaded = load_indicators(run)
         subjects = {(run.batch, *subject(one)): one for one in loaded}
         new = tuple(one for key, one in subjects.items() if key not in seen)
         seen |= set(subjects)

@@ -218,3 +218,19 @@ def test_words_of_two_groups_and_of_a_run(dplda, tickets):
     shown = dplda("tables", answer.json["words"])
     assert f"besides what the words of run {run} cost" in shown.out
     assert "the other of the two groups" in shown.out
+
+
+def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, tickets, home):
+    assert dplda("budget", "grant", "tickets", "--unbounded").status == 0
+    fitted = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json")
+    assert fitted.status == 0, fitted.err
+    asked = ("count", tickets, "--categories", "c.yaml", "--json", "--epsilon")
+    good, poor = dplda(*asked, "8").json, dplda(*asked, "0.5").json
+    number = {name: round(run["groups"][0]["categories"][0]["high"]) for name, run in (("good", good), ("poor", poor))}
+    assert number["good"] != number["poor"]
+    for runs, shown, absent in (((), "poor", "good"), ((good["count"],), "good", "poor")):
+        answer = dplda("report", fitted.json["run"], *runs, "-o", f"{shown}.html")
+        assert answer.status == 0, answer.err
+        page = (home / f"{shown}.html").read_text()
+        assert f"to {number[shown]:,})" in page
+        assert f"to {number[absent]:,})" not in page
