@@ -133,9 +133,11 @@ def _stages(record: RunRecord) -> list[tuple[object, ...]]:
 
     total = record.cost.mu_squared
     rows: list[tuple[object, ...]] = []
-    for key, same in groupby(record.plan, key=row_of):
+    unfinished = len(record.counted) == len(record.plan)  # then planned events count as spent, too
+    for key, group in groupby(record.plan, key=row_of):
+        same = list(group)
         events = [planned.event for planned in same]
-        counted = 0 < total < math.inf and events[0] in record.counted
+        counted = 0 < total < math.inf and (same[0].charged or unfinished)
         share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
         rows.append((*key, sum(event.count for event in events), share))
     return rows

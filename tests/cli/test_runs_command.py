@@ -47,6 +47,23 @@ def test_show_tells_what_was_spent_on_which_stage(dplda, saved: str) -> None:
     assert abs(sum(shares) - 100) < 0.2
 
 
+def test_a_planned_event_that_equals_a_charged_one_has_no_share(dplda) -> None:
+    ledger = Ledger()
+    asked = {"unit": "document", "privacy": PrivacySettings(epsilon=1.0), "parameters": {}}
+    event = Event(stage="votes", mechanism="gaussian", noise_multiplier=50.0)
+    reservation = ledger.reserve(dataset="toys", events=(event, event), sound=True, **asked)
+    reservation.bind(Fingerprint("fingerprint"))
+    reservation.charge(event)
+    running = dplda("runs", "show", reservation.run).out
+    assert [line.split()[-1] for line in running.splitlines() if line.startswith("votes")] == ["50.0%", "50.0%"]
+    reservation.finish(model=None, seconds={})
+    shown = [line.split() for line in dplda("runs", "show", reservation.run).out.splitlines()]
+    ends = [
+        (line[-3], line[-1]) if line[-1].endswith("%") else (line[-2], "") for line in shown if line[:1] == ["votes"]
+    ]
+    assert ends == [("charged", "100.0%"), ("planned", "")]
+
+
 def test_json_holds_no_time_of_day_and_no_seconds(dplda, saved: str) -> None:
     record = dplda("runs", "show", saved, "--json").json
     assert record == dplda("runs", "--json", "show", saved).json
