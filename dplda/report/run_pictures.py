@@ -43,6 +43,7 @@ _FAR = 0.8  # Hellinger distance: beyond it, topics have too little in common fo
 _MAPPED = 8  # topics from which on they are drawn as a map
 _LARGEST_CIRCLE = 5200  # area of the most common topic's circle, in square points, on a chart 720 points wide
 _DIGITS, _SHIFTS = 16.0, 20  # pixels between the numbers of two circles; how often numbers are shifted for that
+_HALVES = np.array([-0.5, 0.5])
 _NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
 
 
@@ -274,13 +275,13 @@ def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[
 
     def draw(axes: Sequence[Axes]) -> None:
         chart = axes[0]
-        scale = (chart.figure.bbox.width / 720) ** 2
+        discs = _LARGEST_CIRCLE * (chart.figure.bbox.width / 720) ** 2 * areas
         for place in order:
             x, y = points[place]
-            chart.scatter(x, y, _LARGEST_CIRCLE * scale * areas[place], color=(BLUE, 0.25), edgecolor=BLUE)
-        chart.set_aspect("equal", adjustable="datalim")
-        chart.margins(0.16)
-        chart.apply_aspect()
+            chart.scatter(x, y, discs[place], color=(BLUE, 0.25), edgecolor=BLUE)
+        radii = np.sqrt(discs) / 2 * chart.figure.dpi / 72
+        middle, extent = _room(points, radii, np.array(chart.bbox.size))
+        chart.set(xlim=middle[0] + extent[0] * _HALVES, ylim=middle[1] + extent[1] * _HALVES)
         centres = chart.transData.transform(points)
         shifts = (_apart(centres, _DIGITS) - centres) * 72 / chart.figure.dpi
         for topic, point, shift in zip(listed, points, shifts, strict=True):
@@ -310,6 +311,18 @@ def _map(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[
         definition="Classical multidimensional scaling of the Hellinger distances between the topics' word "
         "probabilities; the percentage is the share of their variance in the plane.",
     )
+
+
+def _room(points: np.ndarray, radii: np.ndarray, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle and the extent (2,) of a map of so many `pixels` that shows `points` (n, 2) as whole circles.
+
+    `radii` (n,) are in pixels. A pixel is as wide as it is high, and there is a twentieth more room than needed.
+    """
+    width = float((np.ptp(points, axis=0) / pixels).max()) or 1.0  # of a pixel; a map of circles has larger ones
+    for _ in range(_SHIFTS):
+        ends = np.array([(points - radii[:, None] * width).min(axis=0), (points + radii[:, None] * width).max(axis=0)])
+        width = 1.05 * float((np.ptp(ends, axis=0) / pixels).max())
+    return ends.mean(axis=0), width * pixels
 
 
 def _apart(points: np.ndarray, least: float) -> np.ndarray:

@@ -368,6 +368,18 @@ def test_numbers_on_the_map_do_not_cover_one_another() -> None:
     assert points[0].tolist() == points[1].tolist(), "the points themselves stay"
 
 
+@pytest.mark.parametrize("spread", [(1.0, 1.0), (1.0, 0.01), (0.01, 1.0), (0.0, 0.0)])
+def test_circles_on_the_map_are_whole(spread: tuple[float, float]) -> None:
+    rng = np.random.default_rng(0)
+    points, radii = rng.standard_normal((9, 2)) * spread, rng.uniform(5, 40, 9)
+    pixels = np.array([600.0, 400.0])
+    middle, extent = run_pictures._room(points, radii, pixels)
+    places = ((points - middle) / extent + 0.5) * pixels
+    assert (places >= radii[:, None]).all()
+    assert (places <= pixels - radii[:, None]).all()
+    assert extent[0] / extent[1] == pytest.approx(1.5)
+
+
 def test_eight_topics_or_more_are_drawn_as_a_map_of_the_listed_ones() -> None:
     def mapped(model: TopicModel) -> Picture | None:
         return run_pictures._map(model, shown_topics([model], Wording())[0], "r", None)
