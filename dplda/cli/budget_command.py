@@ -28,17 +28,21 @@ def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
     Whatever is out of the ordinary has a line of its own before. All of it depends on which datasets share documents,
     so that it is local: it goes to standard error.
     """
+    from dplda.budget.events import at_least
+
     record = ledger.dataset(dataset)
     usual = record.guaranteed.holds and str(record.guaranteed) == str(record.grant)
     unusual = ("" if usual else record.guarantee, record.in_reports, record.to_tell, *record.remarks)
     for line in filter(None, unusual):
         say(_sentence(line), error=True)
-    grant = record.grant
-    differs = not grant.unbounded and not grant.lapsed and grant.delta != run.delta
-    other_delta = f" (The run's own epsilon is at delta {run.delta:g}.)" if differs else ""
-    unused = not differs and run.sound and len(record.runs) == 1 and record.spent_epsilon < run.epsilon - 1e-3
-    less = " (The run did not need all that it had reserved. To others, quote its own epsilon.)" if unused else ""
-    say(f"Dataset {dataset}: {record.in_short}.{other_delta}{less}", error=True)
+    if not usual or record.grant.unbounded or record.grant.lapsed:
+        say(f"Dataset {dataset}: {record.in_short}.", error=True)
+        return
+    epsilon, delta = record.guaranteed.largest_total
+    differs = record.grant.delta != run.delta
+    own = f" (The run's own epsilon, {at_least(run.epsilon)}, is at delta {run.delta:g}.)" if differs else ""
+    total = f"To others, quote the total of all runs: epsilon {epsilon:g} at delta {delta:g}."
+    say(f"Dataset {dataset}: {record.in_short}. {total}{own}", error=True)
 
 
 def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None:

@@ -88,7 +88,8 @@ def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) 
         assert expected in answer.out
     last = answer.err.splitlines()[-1]
     spent = "Dataset reviews: nothing spent of epsilon 10 (at delta 1e-05)."
-    assert last == f"{spent} (The run's own epsilon is at delta 1e-06.)"
+    quoted = "To others, quote the total of all runs: epsilon 10 at delta 1e-05."
+    assert last == f"{spent} {quoted} (The run's own epsilon, 1.25, is at delta 1e-06.)"
     assert "spent of" not in answer.out  # an exact fact about linked datasets
     assert "the guarantee is" not in answer.err  # that of the whole grant is the usual one
 
