@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,21 +70,22 @@ def search(
     wanted = [_plain(word) for word in words]
     if not all(word.rstrip("*") for word in wanted):
         raise click.UsageError("a WORD is empty. Give a word, or the beginning of one: 'refund*'")
-    n_models, found = 0, list[_Found]()
+    n_models, found, known = 0, list[_Found](), set[str]()
     for name, model in _saved_models(folder, ledger_path):
         n_models += 1
         found += _search(name, model, wanted, top, noise=noise)
+        known.update(map(_plain, model.vocabulary))
     found.sort(key=lambda each: (-each.wanted, min(each.ranks.values())))
     if as_json:
         print_json({"words": list(words), "models": n_models, "topics": [_json(each) for each in found]})
         return
     asked = " or ".join(map(repr, words))
+    if not n_models:
+        say(f"There are no saved models, in the ledger or in the folder {folder}. Start with: dplda fit CORPUS")
+        return
     if not found:
-        say(
-            f"No topic of {_count(n_models, 'saved model')} has {asked} among its first {top} words."
-            if n_models
-            else f"There are no saved models, in the ledger or in the folder {folder}. Start with: dplda fit CORPUS"
-        )
+        say(f"No topic of {_count(n_models, 'saved model')} has {asked} among its first {top} words.")
+        say(_why_not(wanted, known))
         return
     exposed = sorted({each.name for each in found if not each.model.privacy.sound})
     if exposed:
@@ -94,6 +95,17 @@ def search(
         f"{_count(len(found), 'topic')} of {_count(n_models, 'saved model')} with {asked} among the first {top} words. "
         f"Look at a run: dplda topics {shlex.quote(found[0].name)}"
     )
+
+
+def _why_not(wanted: Sequence[str], known: Collection[str]) -> str:
+    """Say what it means that no topic lists a word that was asked for, if models have the words `known`."""
+    if any(_matches(word, each) for word in known for each in wanted):
+        return (
+            "It is among the words of a run: --top N searches more words of each topic, --all also topics like noise."
+        )
+    begun = sorted({each for each in wanted for word in known if word.startswith(each)})
+    like = f" Words that begin like it are known: dplda search {shlex.quote(begun[0] + '*')}" if begun else ""
+    return f"No run has it among its words: the texts may use it too seldom, or too often to set topics apart.{like}"
 
 
 def _plain(word: str) -> str:

@@ -72,10 +72,20 @@ def test_only_the_first_words_of_a_topic_are_searched(dplda, shop: TopicModel) -
     assert [topic for topic, _ in found(dplda("search", last, "--top", 2, "--json").json)] == [2]
 
 
-def test_nothing_found_is_one_line_and_no_failure(dplda, shop: TopicModel) -> None:
-    answer = dplda("search", "zebra", "gnu")
-    assert (answer.status, answer.err, answer.out.count("\n")) == (0, "", 1)
-    assert "'zebra' or 'gnu'" in answer.out
+@pytest.mark.parametrize(
+    ("asked", "told", "untold"),
+    [
+        (("zebra", "gnu"), "No run has it among its words: the texts may use it too seldom", "begin like it"),
+        (("heat",), "Words that begin like it are known: dplda search 'heat*'", "--top"),
+        (("boiler", "--top", 1), "It is among the words of a run: --top N searches more", "too seldom"),
+    ],
+)
+def test_nothing_found_is_no_failure_and_what_it_means_is_told(dplda, shop: TopicModel, asked, told, untold) -> None:
+    answer = dplda("search", *asked)
+    assert (answer.status, answer.err, answer.out.count("\n")) == (0, "", 2)
+    assert f"has {asked[0]!r}" in answer.out
+    assert told in answer.out
+    assert untold not in answer.out
 
 
 def test_no_models_at_all_is_one_line_and_makes_no_ledger(dplda, home: Path) -> None:
