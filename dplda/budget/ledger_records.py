@@ -499,7 +499,13 @@ class DatasetRecord:
                 "the guarantee is the largest grant of the names that share documents, of those in force before the "
                 f"first output: {self.guaranteed.total}"
             )
-        return self.guaranteed.in_words(self.grant)
+        of_other = (
+            ""
+            if self.limit is None
+            else f"; the smaller grant of {self.limit[0]} limits the spending, too, but whoever is told so learns that "
+            "the two share documents"
+        )
+        return self.guaranteed.in_words(self.grant) + of_other
 
     @property
     def in_reports(self) -> str:

@@ -54,6 +54,17 @@ def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_
     assert ledger.dataset("a").in_reports == ""  # nothing came before it
 
 
+def test_a_smaller_grant_of_another_name_is_no_promise_of_this_one(ledger):
+    little = [gaussian(mu_squared=0.1)]
+    ledger.grant("a", 5.0, 1e-5)
+    spend(ledger, "a", of(ALL), events=little)
+    spend(ledger, "b", of(ALL), events=little)
+    record = ledger.dataset("b")
+    assert record.guarantee.startswith(f"the guarantee is the whole grant: {DEFAULT_TOTAL}; the smaller grant of a")
+    assert "learns that the two share documents" in record.guarantee
+    assert ledger.dataset("a").guarantee == "the guarantee is the whole grant: epsilon 5 at delta 1e-05"
+
+
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):
     spend(ledger, "first", of(ALL))
     spend(ledger, "second", of(range(991, 1991)))
