@@ -24,6 +24,7 @@ import click
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import before_charging
 from dplda.cli.console import print_json, say, table
+from dplda.cli.expectations import about, tell_expected
 from dplda.cli.options import (
     READING_NAMES,
     corpus_argument,
@@ -41,7 +42,6 @@ from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_n
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
-    from dplda.learning.settings import FitSettings
     from dplda.model import TopicModel
     from dplda.runs.run import Run
     from dplda.text.sampling import ColumnFacts, Sample
@@ -49,11 +49,7 @@ if TYPE_CHECKING:
 
 _SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
-_PUBLIC_TEXT = (
-    "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
-)
 _LEAST_ROWS = 20  # to tell a category from text
-_WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
@@ -171,61 +167,10 @@ def examine(
         documents = estimated_units(report.sample, None)
         if documents and advise(documents).ends_with_topics:
             report.remarks.append(
-                f"Without --unit-field {proposed}, each document is protected by itself, and about {_about(documents)} "
+                f"Without --unit-field {proposed}, each document is protected by itself, and about {about(documents)} "
                 "of them are enough for topics. Somebody with many documents is protected less."
             )
     return report
-
-
-def tell_expected(report: Report, settings: FitSettings | None = None) -> list[str]:
-    """Say in `report` what to expect of a run with `settings` over its corpus.
-
-    If they are None, they are the settings that are most likely to give topics, and are returned as options of the
-    command. Nothing is said of a corpus of unknown size.
-    """
-    from dplda.runs.advice import USUAL, advise, judge
-
-    n_units, unit = report.n_units, report.unit
-    if not n_units:
-        return []
-    best = advise(n_units)
-    given = best if settings is None else judge(settings, n_units)
-    with_prior = settings is not None and settings.prior is not None
-    if with_prior and given.prior_helps:
-        return []
-    proposed = [] if (best.topics, best.epsilon) == USUAL else shlex.split(best.options)
-    number = f"{_about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
-    asked = f"{given.topics} topics at epsilon {given.epsilon:g}"
-    helps = [f"{best.options} instead"] if best.ends_with_topics and best.options != given.options else []
-    helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
-    helps += [f"about {_about(given.least_units)} of them"] if given.least_units is not None else []
-    if not given.ends_with_topics:
-        report.remarks.append(
-            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
-            f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
-        )
-        report.condition = "Once there is enough text"
-        if settings is None and given.prior_helps:
-            report.condition, proposed = "Once there is public text, PUBLIC.jsonl", [*proposed, *_WITH_PRIOR]
-    elif not given.likely:
-        report.remarks.append(
-            f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
-            f"subjects, only about {given.surviving} of {given.topics} would stand out from the noise. What helps: "
-            f"{'; or '.join(helps)}."
-        )
-        report.condition = "If hints are enough"
-    elif proposed and settings is None:
-        report.remarks.append(
-            f"For about {number}, {asked} are a good start: about {given.surviving} of them would stand out from the "
-            "noise if the texts are about many subjects, fewer if they are about one. `dplda plan` forecasts other "
-            "settings. With public text (--prior) you may ask for more topics or spend less."
-        )
-    return proposed if settings is None else []
-
-
-def _about(number: int) -> str:
-    """Format `number` with two significant digits."""
-    return f"{float(f'{number:.2g}'):,.0f}"
 
 
 def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
@@ -548,7 +493,7 @@ def _records_text(sample: Sample) -> str:
         return f"{sample.total:,} record{'s' * (sample.total != 1)}"
     if sample.estimate is not None:
         basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
-        return f"about {_about(sample.estimate)} records ({basis})"
+        return f"about {about(sample.estimate)} records ({basis})"
     return f"more than {len(sample.rows):,} records (compressed, so that their number is not known)"
 
 

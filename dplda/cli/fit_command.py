@@ -14,8 +14,9 @@ from click.core import ParameterSource
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
 from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
-from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show, tell_expected
+from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show
 from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,

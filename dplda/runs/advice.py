@@ -16,6 +16,7 @@ from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs, forecast_prior, l
 # stand out in text about many subjects.
 USUAL = int(DEFAULTS.model.topics), DEFAULTS.privacy.epsilon
 _SETTINGS = (USUAL, (8, 4.0), (5, 4.0))
+_FEW_TOPICS = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Advice:
     """Whether a run with a prior about the same things gives topics in nearly all cases."""
     least_units: int | None
     """The least number of units at which all topics are forecast to stand out in text about many subjects."""
+    automatic: bool = False
+    """Whether the run takes as many topics as stand out; `topics` is then the most that it can take."""
 
     @property
     def options(self) -> str:
@@ -40,8 +43,8 @@ class Advice:
 
     @property
     def likely(self) -> bool:
-        """Whether at least half of the topics are forecast to stand out from the noise."""
-        return self.ends_with_topics and 2 * self.surviving >= self.topics
+        """Whether at least half of the topics are forecast to stand out from the noise; for ``auto``, a few of them."""
+        return self.ends_with_topics and self.surviving >= (_FEW_TOPICS if self.automatic else self.topics / 2)
 
 
 def advise(units: int) -> Advice:
@@ -52,7 +55,7 @@ def advise(units: int) -> Advice:
 
 
 def judge(settings: FitSettings, units: int) -> Advice:
-    """Return what to expect of a run of `settings` over `units` units; its number of topics is fixed."""
+    """Return what to expect of a run of `settings` over `units` units."""
     public = settings.vocabulary.public is not None
     inputs = ForecastInputs(settings, units, public)
     return Advice(
@@ -62,4 +65,5 @@ def judge(settings: FitSettings, units: int) -> Advice:
         probably_enough(settings, inputs.events, units),
         units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
         least_documents(inputs, MANY_SUBJECTS),
+        settings.model.topics == "auto",
     )

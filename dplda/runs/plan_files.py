@@ -153,7 +153,8 @@ def _question(place: int, given: Any, plan: Mapping[str, Any], folder: Path) -> 
     _refuse_unknown(given, ("ask", "weight", kind), f"question {place}")
     options = given[kind] or {}
     if not isinstance(options, Mapping):
-        raise InputError(f"question {place}: {kind} must be followed by its options, such as {{by: product}}. {_HINT}")
+        example = "{topics: auto}" if kind == "fit" else "{by: product}"
+        raise InputError(f"question {place}: {kind} must be followed by its options, such as {example}. {_HINT}")
     _refuse_unknown(options, _OF_KIND[kind], f"question {place}")
     try:
         _check_kinds(options, _KINDS)

@@ -1,0 +1,72 @@
+"""What to expect of a fit over a corpus of about so many units, in words, for `dplda check` and dry runs."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dplda.cli.check_command import Report
+    from dplda.learning.settings import FitSettings
+
+_PUBLIC_TEXT = (
+    "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
+)
+_WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
+
+
+def tell_expected(report: Report, settings: FitSettings | None = None) -> list[str]:
+    """Say in `report` what to expect of a run with `settings` over its corpus.
+
+    If they are None, they are the settings that are most likely to give topics, and are returned as options of the
+    command. Nothing is said of a corpus of unknown size.
+    """
+    from dplda.runs.advice import USUAL, advise, judge
+
+    n_units, unit = report.n_units, report.unit
+    if not n_units:
+        return []
+    best = advise(n_units)
+    given = best if settings is None else judge(settings, n_units)
+    with_prior = settings is not None and settings.prior is not None
+    if with_prior and given.prior_helps:
+        return []
+    proposed = [] if (best.topics, best.epsilon) == USUAL else shlex.split(best.options)
+    number = f"{about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
+    asked = f"{'--topics auto' if given.automatic else f'{given.topics} topics'} at epsilon {given.epsilon:g}"
+    most = "topics" if given.automatic else f"of {given.topics}"
+    helps = [f"{best.options} instead"] if best.ends_with_topics and best.options != given.options else []
+    helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
+    helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
+    if not given.ends_with_topics:
+        report.remarks.append(
+            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
+            f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
+        )
+        report.condition = "Once there is enough text"
+        if settings is None and given.prior_helps:
+            report.condition, proposed = "Once there is public text, PUBLIC.jsonl", [*proposed, *_WITH_PRIOR]
+    elif not given.likely:
+        report.remarks.append(
+            f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
+            f"subjects, only about {given.surviving} {most} would stand out from the noise. What helps: "
+            f"{'; or '.join(helps)}."
+        )
+        report.condition = "If hints are enough"
+    elif given.automatic:
+        report.remarks.append(
+            f"Of about {number}, --topics auto would find about {given.surviving} topics if the texts are about many "
+            "subjects, fewer if they are about one."
+        )
+    elif proposed and settings is None:
+        report.remarks.append(
+            f"For about {number}, {asked} are a good start: about {given.surviving} of them would stand out from the "
+            "noise if the texts are about many subjects, fewer if they are about one. `dplda plan` forecasts other "
+            "settings. With public text (--prior) you may ask for more topics or spend less."
+        )
+    return proposed if settings is None else []
+
+
+def about(number: int) -> str:
+    """Format `number` with two significant digits."""
+    return f"{float(f'{number:.2g}'):,.0f}"
