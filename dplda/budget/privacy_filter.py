@@ -313,7 +313,9 @@ def _as_before(what: str, value: str) -> str:
     """Say how a run has the unit or the adjacency `value`."""
     if what != "unit":
         return f"Use --adjacency {value}."
-    return "Leave --unit-field out." if value == DOCUMENT else f"Protect the same: --unit-field {shlex.quote(value)}."
+    if value != DOCUMENT:
+        return f"Protect the same: --unit-field {shlex.quote(value)}."
+    return "Leave --unit-field out. (People are protected from the first run on, or not; then all their documents are.)"
 
 
 def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:

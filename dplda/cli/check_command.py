@@ -567,7 +567,8 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     if names and run.dataset not in names:
         report.remarks.append(
             f"No run has charged dataset {run.dataset} yet. Documents that another name was charged for are recognised "
-            "only when the run reads them; it is then charged there, too. If they have a name, give it: --dataset."
+            "only when the run reads them; it is then charged there, too, or refused if that name protects other "
+            "units. If they have a name, give it: --dataset."
         )
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
     report.remarks += before_charging(run, ledger, model)
