@@ -9,7 +9,7 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -52,10 +52,12 @@ class Ledger:
 
     The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key`, 32 secret bytes in
     a second file, serves fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
-    than five seconds or cannot be read, written or trusted.
+    than five seconds or cannot be read, written or trusted, and `InputError` for a `path` that is no path.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
+        if not isinstance(path, str | os.PathLike | None):
+            raise InputError(f"path must be the path of a ledger's file, or None for the usual one, got {path!r}.")
         self._store = Store(Path(path) if path is not None else default_path())
         self.path = self._store.path
         self.key = self._store.key
@@ -216,7 +218,9 @@ class Ledger:
 
     def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
         """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones with this `key` stay."""
+        _check_name("key", key)
         _check_name("corpus", corpus)
+        _check_name("kind", kind)
         with self._store.writing() as session:
             self._verified_state(session)
             row = schema.ComparisonRow(
@@ -251,6 +255,11 @@ class Ledger:
         _check_name("dataset", dataset)
         _GRANT_RANGES["delta"].check("delta", delta)
         _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
+        if not isinstance(unbounded, bool):
+            raise InputError(f"unbounded must be True or False, got {unbounded!r}.")
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise InputError(f"listed must be a list of epsilons, such as [4.0, 8.0], got {listed!r}.")
+        listed = tuple(listed)
         for value in (epsilon, *listed):
             _GRANT_RANGES["epsilon"].check("epsilon", value)
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
@@ -287,6 +296,8 @@ class Ledger:
 
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
+        if not isinstance(run, str):
+            raise InputError(f"run must be the id of a run or the name of a dataset, got {run!r}. See: dplda runs")
         runs = self.runs()
         matches = [r for r in runs if r.id == run]
         if not matches:
@@ -320,6 +331,8 @@ class Ledger:
         Raises `InputError` for a dataset that the ledger does not know, and if no total can be stated
         (`LedgerState.guaranteed_together`).
         """
+        if not names:
+            raise InputError("guaranteed_together needs the names of datasets. See: dplda budget show")
         with self._store.reading() as session:
             return self._state_with(session, names[0]).guaranteed_together(*names)
 
