@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 
 from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
-from dplda.base.errors import InputError, LedgerError
+from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, warn
 from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
@@ -250,14 +250,15 @@ class Ledger:
         raised after outputs were seen keeps a guarantee only if the level was listed before the first output
         (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares
         the largest number of batches of a series that hold one document; of several declarations the largest holds.
-        Raises `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
+        Warns (`RaisedGrantWarning`) if outputs were seen before, so that nothing guarantees the new grant. Raises
+        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
         _GRANT_RANGES["delta"].check("delta", delta)
         _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
         if not isinstance(unbounded, bool):
             raise InputError(f"unbounded must be True or False, got {unbounded!r}.")
-        if isinstance(listed, str) or not isinstance(listed, Iterable):
+        if not isinstance(listed, Iterable):
             raise InputError(f"listed must be a list of epsilons, such as [4.0, 8.0], got {listed!r}.")
         listed = tuple(listed)
         for value in (epsilon, *listed):
@@ -285,6 +286,9 @@ class Ledger:
                 batches_per_document=batches_per_document,
             )
             self._store.chain.record(session, *_new_dataset(session, dataset), row)
+        record = self.dataset(dataset)
+        if record.guaranteed.allows_more or not (record.guaranteed.holds or unbounded):
+            warn(f"Dataset {dataset}: {record.guarantee}.", RaisedGrantWarning)
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""

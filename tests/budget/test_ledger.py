@@ -85,7 +85,7 @@ def test_a_grant_out_of_range_is_refused_and_changes_nothing(ledger, epsilon, de
         ("dataset", {"dataset": None}),
         ("listed", {"listed": 5}),
         ("listed", {"listed": None}),
-        ("listed", {"listed": "23"}),
+        ("epsilon", {"listed": "23"}),
         ("batches_per_document", {"batches_per_document": "2"}),
     ],
 )
