@@ -26,6 +26,7 @@ from sqlalchemy.orm import Session
 from dplda.base.characters import is_name
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, warn
+from dplda.base.lazy import load_name
 from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
@@ -61,6 +62,14 @@ class Ledger:
         self._store = Store(Path(path) if path is not None else default_path())
         self.path = self._store.path
         self.key = self._store.key
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Show what each dataset has spent and has left, in a notebook; for the ledger's owner only."""
+        shown: str = load_name("dplda.report.notebook", "ledger_html")(self)
+        return shown
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""
