@@ -95,7 +95,9 @@ def ledger_html(ledger: Ledger) -> str:
     rows = [(shown(each.name), each.in_short, each.remaining_text) for each in ledger.datasets()]
     title = f"Ledger {shown(ledger.path)}: {len(rows)} dataset{'' if len(rows) == 1 else 's'}"
     table = Table(("dataset", "spent", "left"), rows)
-    return _result([(title, table)], [], ["For your eyes only: what is spent also depends on which names share documents."])
+    return _result(
+        [(title, table)], [], ["For your eyes only: what is spent also depends on which names share documents."]
+    )
 
 
 def _result(tables: Sequence[tuple[str, Table | Markup]], warnings: Sequence[str], told: Sequence[str]) -> str:
