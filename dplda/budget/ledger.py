@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,9 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dplda.base.characters import is_name
+from dplda.base.characters import is_name, replace_unsafe
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, warn
-from dplda.base.lazy import load_name
 from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
@@ -68,8 +68,17 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         """Show what each dataset has spent and has left, in a notebook; for the ledger's owner only."""
-        shown: str = load_name("dplda.report.notebook", "ledger_html")(self)
-        return shown
+        rows = [("dataset", "spent", "left")]
+        rows += [(record.name, record.in_short, record.remaining_text) for record in self.datasets()]
+        cells = (
+            "".join(f'<td style="text-align: left"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows
+        )
+        path = escape(replace_unsafe(str(self.path)))
+        return (
+            f"<div><b>Ledger {path}</b>: {len(rows) - 1} datasets. For your eyes only: "
+            "what is spent also depends on which names share documents.</div>"
+            f"<table><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""

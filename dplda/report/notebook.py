@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dplda.budget import Ledger
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
@@ -88,16 +87,6 @@ def proportions_html(found: Proportions) -> str:
         title += f", of which the first {len(first)} are shown (to_frame() has all)"
     stamp = f"{found.warning} Do not publish a notebook that shows them."
     return _result([(title, Markup(first._repr_html_()))], [stamp], [])
-
-
-def ledger_html(ledger: Ledger) -> str:
-    """Return what each dataset has spent and has left, in words. Exact, for the ledger's owner."""
-    rows = [(shown(each.name), each.in_short, each.remaining_text) for each in ledger.datasets()]
-    title = f"Ledger {shown(ledger.path)}: {len(rows)} dataset{'' if len(rows) == 1 else 's'}"
-    table = Table(("dataset", "spent", "left"), rows)
-    return _result(
-        [(title, table)], [], ["For your eyes only: what is spent also depends on which names share documents."]
-    )
 
 
 def _result(tables: Sequence[tuple[str, Table | Markup]], warnings: Sequence[str], told: Sequence[str]) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -228,3 +229,15 @@ def test_datasets_are_listed_by_name(ledger):
     ledger.grant("pears", 1.0, 1e-6)
     reserve(ledger, "apples")
     assert [dataset.name for dataset in ledger.datasets()] == ["apples", "pears"]
+
+
+def test_a_notebook_shows_what_each_dataset_has_spent_and_has_left(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("<b>letters", 4.0, 1e-6)
+    assert repr(ledger) == f"Ledger({str(ledger.path)!r})"
+    html = ledger._repr_html_()
+    assert f"Ledger {ledger.path}</b>: 2 datasets" in html
+    cells = [unescape(cell) for cell in re.findall("<bdi>(.*?)</bdi>", html)]
+    told = [(each.name, each.in_short, each.remaining_text) for each in ledger.datasets()]
+    assert cells == ["dataset", "spent", "left", *(text for row in told for text in row)]
+    assert "<b>letters" not in html

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from answer_data import BY_MONTH, BY_TEAM, count_table, counts, word_table, words
 from handmade import make_model, with_facts
-from ledger_helpers import gaussian, spend
 from report_data import HOSTILE, Page, run_model, tables
 
-from dplda.budget import Ledger
 from dplda.learning.coherence import Coherence, Prediction
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
@@ -145,15 +142,3 @@ def test_proportions_are_stamped_and_shown_of_the_first_documents() -> None:
     assert "letter 9" in page.text
     assert "letter 10" not in page.text
     assert "img" not in {tag for tag, _ in page.elements}
-
-
-def test_a_ledger_shows_what_each_dataset_has_spent_and_has_left(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    spend(ledger, events=[gaussian(mu_squared=0.1)])
-    ledger.grant("letters", 4.0, 1e-6)
-    assert repr(ledger) == f"Ledger({str(ledger.path)!r})"
-    text = Page(ledger._repr_html_()).text
-    assert f"Ledger {ledger.path}: 2 datasets" in text
-    for name in ("reviews", "letters"):
-        record = ledger.dataset(name)
-        assert f"{name} {record.in_short} {record.remaining_text}" in text
