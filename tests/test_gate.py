@@ -359,7 +359,12 @@ LOADED = {
         "load_name('dplda.report.figures', 'draw_model')",
         "load_name('dplda.report.notebook', 'html')",
     },
-    "dplda.runs.released_table": {"load_name('dplda.report.figures', 'draw_table')"},
+    "dplda.runs.evaluation": {"load_name('dplda.report.notebook', 'evaluation_html')"},
+    "dplda.runs.proportions": {"load_name('dplda.report.notebook', 'proportions_html')"},
+    "dplda.runs.released_table": {
+        "load_name('dplda.report.figures', 'draw_table')",
+        "load_name('dplda.report.notebook', 'tables_html')",
+    },
 }
 LAZY_PACKAGES = {"dplda", "dplda.budget", "dplda.private"}
 

@@ -81,6 +81,10 @@ class SharedDocumentsWarning(DpldaWarning):
     """The documents of a run are also those of other datasets. Exact, and for the person who runs it alone."""
 
 
+class RaisedGrantWarning(DpldaWarning):
+    """A grant was set that nothing guarantees, because outputs were seen before. Only for who holds the ledger."""
+
+
 class GateError(RuntimeError):
     """A programming error: the curator refused an unplanned, repeated or misordered release."""
 

@@ -9,11 +9,12 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dplda.base.characters import is_name
+from dplda.base.characters import is_name, replace_unsafe
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
-from dplda.base.errors import InputError, LedgerError
+from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, warn
 from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
@@ -52,13 +53,32 @@ class Ledger:
 
     The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key`, 32 secret bytes in
     a second file, serves fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
-    than five seconds or cannot be read, written or trusted.
+    than five seconds or cannot be read, written or trusted, and `InputError` for a `path` that is no path.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
+        if not isinstance(path, str | os.PathLike | None):
+            raise InputError(f"path must be the path of a ledger's file, or None for the usual one, got {path!r}.")
         self._store = Store(Path(path) if path is not None else default_path())
         self.path = self._store.path
         self.key = self._store.key
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Show what each dataset has spent and has left, in a notebook; for the ledger's owner only."""
+        rows = [("dataset", "spent", "left")]
+        rows += [(record.name, record.in_short, record.remaining_text) for record in self.datasets()]
+        cells = (
+            "".join(f'<td style="text-align: left"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows
+        )
+        path = escape(replace_unsafe(str(self.path)))
+        return (
+            f"<div><b>Ledger {path}</b>: {len(rows) - 1} datasets. For your eyes only: "
+            "what is spent also depends on which names share documents.</div>"
+            f"<table><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""
@@ -216,7 +236,9 @@ class Ledger:
 
     def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
         """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones with this `key` stay."""
+        _check_name("key", key)
         _check_name("corpus", corpus)
+        _check_name("kind", kind)
         with self._store.writing() as session:
             self._verified_state(session)
             row = schema.ComparisonRow(
@@ -246,11 +268,17 @@ class Ledger:
         raised after outputs were seen keeps a guarantee only if the level was listed before the first output
         (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares
         the largest number of batches of a series that hold one document; of several declarations the largest holds.
-        Raises `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
+        Warns (`RaisedGrantWarning`) if outputs were seen before, so that nothing guarantees the new grant. Raises
+        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
         _GRANT_RANGES["delta"].check("delta", delta)
         _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
+        if not isinstance(unbounded, bool):
+            raise InputError(f"unbounded must be True or False, got {unbounded!r}.")
+        if not isinstance(listed, Iterable):
+            raise InputError(f"listed must be a list of epsilons, such as [4.0, 8.0], got {listed!r}.")
+        listed = tuple(listed)
         for value in (epsilon, *listed):
             _GRANT_RANGES["epsilon"].check("epsilon", value)
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
@@ -276,6 +304,9 @@ class Ledger:
                 batches_per_document=batches_per_document,
             )
             self._store.chain.record(session, *_new_dataset(session, dataset), row)
+        record = self.dataset(dataset)
+        if record.guaranteed.allows_more or not (record.guaranteed.holds or unbounded):
+            warn(f"Dataset {dataset}: {record.guarantee}.", RaisedGrantWarning)
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""
@@ -287,6 +318,8 @@ class Ledger:
 
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
+        if not isinstance(run, str):
+            raise InputError(f"run must be the id of a run or the name of a dataset, got {run!r}. See: dplda runs")
         runs = self.runs()
         matches = [r for r in runs if r.id == run]
         if not matches:
@@ -320,6 +353,8 @@ class Ledger:
         Raises `InputError` for a dataset that the ledger does not know, and if no total can be stated
         (`LedgerState.guaranteed_together`).
         """
+        if not names:
+            raise InputError("guaranteed_together needs the names of datasets. See: dplda budget show")
         with self._store.reading() as session:
             return self._state_with(session, names[0]).guaranteed_together(*names)
 

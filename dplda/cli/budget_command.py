@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import warnings
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
-from dplda.base.errors import LedgerError
+from dplda.base.errors import LedgerError, RaisedGrantWarning
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
@@ -183,10 +184,11 @@ def grant(
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
         raise click.UsageError("give either --epsilon and --delta, with or without --then, or --unbounded.")
     ledger = open_ledger(ledger_path)
-    if unbounded:
-        ledger.grant(name, unbounded=True)
-    elif epsilon is not None and delta is not None:
-        ledger.grant(name, epsilon, delta, listed=listed, batches_per_document=batches_per_document)
+    with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as raised:  # told below
+        if unbounded:
+            ledger.grant(name, unbounded=True)
+        elif epsilon is not None and delta is not None:
+            ledger.grant(name, epsilon, delta, listed=listed, batches_per_document=batches_per_document)
     record = ledger.dataset(name)
     if as_json:
         print_json(record.to_json())
@@ -194,7 +196,7 @@ def grant(
         raises = f" {_sentence(record.raises)}" if record.raises else ""
         declared = f" A document is in up to {record.batches_declared} batches." if record.batches_declared > 1 else ""
         say(f"{name} may now spend: {record.grant}.{raises}{declared} {_sentence(record.spent_so_far)}")
-        say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
+        say(_sentence(record.guarantee), style="yellow" if raised else None)
         if record.to_tell:
             say(_sentence(record.to_tell))
         if epsilon is not None and delta is not None:

@@ -6,10 +6,12 @@ Attributes, groups and rows are public or released; a document's own values are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta, tzinfo
+from decimal import Decimal
 from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
@@ -28,7 +30,16 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
 BOOLEAN, CATEGORY = "bool", "category"
 ANSWERS = "(answers)"  # the column of a store that holds the documents' answers (`dplda.text.categories`)
 BETWEEN = "between"  # two groups that are compared with each other
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
+
+
+def sorted_groups(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort the groups of an attribute: by their values if all are decimal numbers, else alphabetically."""
+    listed = sorted(names)
+    if all(_NUMBER.fullmatch(name) for name in listed):
+        listed.sort(key=Decimal)
+    return tuple(listed)
 
 
 def period_after(period: str, name: str) -> str:

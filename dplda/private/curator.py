@@ -20,7 +20,7 @@ from dplda.base.errors import GateError
 from dplda.base.progress import NoProgress, Progress
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.private import propose_test_release, statistics
-from dplda.private.attributes import Answers, Attribute, TableRows
+from dplda.private.attributes import Answers, Attribute, TableRows, sorted_groups
 from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values, selection_threshold
 from dplda.private.passes.local_passes import Passes
@@ -109,7 +109,7 @@ class Curator:
         self._passes.use_words(Answers(len(answers)), rows)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
-        """Select groups of documents by `attribute` privately, in alphabetical order (T7 with groups for words).
+        """Select groups of documents by `attribute` privately, sorted (T7 with groups for words).
 
         A unit votes for at most `most` groups, a public number. Charges an event ``groups``.
         """
@@ -117,7 +117,7 @@ class Curator:
         votes, _ = self._passes.count_group_votes(attribute, most)
         names = sorted(votes)
         passed, _ = self._select(event, {index: votes[name] for index, name in enumerate(names) if votes[name]}, most)
-        return tuple(names[index] for index in sorted(passed))
+        return sorted_groups(names[index] for index in passed)
 
     def _select(self, event: Event, votes: dict[int, int], most: int) -> tuple[dict[int, int], float]:
         """Return the noisy `votes` above the threshold, at most `most` per unit, and the scale of their noise (T7)."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from dplda.budget.events import EXACT, Stage
 from dplda.private import statistics
-from dplda.private.attributes import Attribute
+from dplda.private.attributes import Attribute, sorted_groups
 from dplda.private.curator import Curator
 from dplda.private.gate import PtrResult, Release, WordFrequencies
 from dplda.private.propose_test_release import decompose, spectral_topics
@@ -47,10 +47,10 @@ class ExactGate(Curator):
         return WordFrequencies(self._words_in_use(), votes / max(full, 1), 0.0)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
-        """Return all groups that some unit votes for, in alphabetical order."""
+        """Return all groups that some unit votes for, sorted."""
         self._charge(Stage.GROUPS, EXACT)
         votes, _ = self._passes.count_group_votes(attribute, most)
-        return tuple(sorted(name for name, count in votes.items() if count))
+        return sorted_groups(name for name, count in votes.items() if count)
 
     def size(self) -> float:
         """Return the number of eligible units, at least 1."""

@@ -152,7 +152,7 @@ class QueryGate(Gate, Protocol):
         """
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
-        """Select groups of documents by `attribute` privately, in alphabetical order; a unit votes for `most`."""
+        """Select groups of documents by `attribute` privately, sorted (`sorted_groups`); a unit votes for `most`."""
 
     def clip_within(
         self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]

@@ -14,6 +14,7 @@ from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
+_AGREEMENT = "0.00", "1.00"  # the ends of the scale of a heat map
 _SCALE = "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0."
 _DEFINITION = (
     "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
@@ -94,7 +95,7 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
         alt=f"Heat map of {len(names)} runs. Matched topics agree by {apart.min():.2f} to {apart.max():.2f}.",
         note=f"How far the two runs' topics, matched one to one, collect the same documents, on average. {_SCALE}",
         definition=_DEFINITION,
-        drawing=Heat(titles, numbers, cells),
+        drawing=Heat(titles, numbers, cells, _AGREEMENT),
         table=Table(("run", *numbers), rows),
     )
 
@@ -136,7 +137,9 @@ def _against(
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
         f"columns are the other runs, by number. {_SCALE}",
         definition=_DEFINITION,
-        drawing=Heat(list(labels.values()), [f"run {i + 1}" for i in others], [cells[topic] for topic in listed]),
+        drawing=Heat(
+            list(labels.values()), [f"run {i + 1}" for i in others], [cells[topic] for topic in listed], _AGREEMENT
+        ),
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
 
@@ -174,7 +177,12 @@ def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopi
             note=f"From none (pale) to {percent(most)} (strong) of a batch. A topic keeps its "
             "number and its row. It is new in the batch in which its words first stood out, and has faded in a batch "
             "that does not contain it.",
-            drawing=Heat([shown(name) for name in names], [shortened(batch, _BATCH_NAME) for batch in batches], cells),
+            drawing=Heat(
+                rows=[shown(name) for name in names],
+                columns=[shortened(batch, _BATCH_NAME) for batch in batches],
+                cells=cells,
+                ends=(percent(0.0), percent(most)),
+            ),
             table=Table(("topic", *map(shown, batches)), rows),
             definition=f"The noise has a standard deviation of {percent(max(stds), upwards=True)} of a share or less.",
         )

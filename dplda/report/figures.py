@@ -147,14 +147,18 @@ def _heat(drawing: Heat) -> tuple[float, Callable[[Figure], None]]:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         strengths = [[np.nan if cell.strength is None else cell.strength for cell in row] for row in drawing.cells]
-        axes.pcolormesh(np.array(strengths, float), cmap=_SHADES, vmin=0, vmax=1, edgecolor="white", linewidth=2)
+        shades = axes.pcolormesh(
+            np.array(strengths, float), cmap=_SHADES, vmin=0, vmax=1, edgecolor="white", linewidth=2
+        )
+        if not drawing.printed:
+            figure.colorbar(shades, ax=axes, pad=0.02).set_ticks([0, 1], labels=drawing.ends)
         for y, row in enumerate(drawing.cells):
             for x, cell in enumerate(row):
                 if drawing.printed or cell.strength is None:
                     light = cell.strength is not None and cell.strength > 0.6
                     colour = "white" if light else INK
                     axes.text(x + 0.5, y + 0.5, cell.text, ha="center", va="center", color=colour, fontsize="small")
-        axes.set_xticks(np.arange(len(drawing.columns)) + 0.5, drawing.columns)
+        axes.set_xticks(np.arange(len(drawing.columns)) + 0.5, drawing.headers)
         if len(drawing.columns) * max(map(len, drawing.columns), default=0) > _ROOM:
             axes.tick_params(axis="x", labelrotation=90)
         _name_rows(axes, [shortened(name, _NAME) for name in drawing.rows], middle=0.5)

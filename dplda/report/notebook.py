@@ -1,4 +1,4 @@
-"""What a notebook shows of a model: its promise and a card for each topic, like the page of a report.
+"""What a notebook shows: of a model, its promise and a card for each topic, like a report; of other results, tables.
 
 Styles are in the elements, because notebooks drop style sheets of what they do not trust. Colours are those of the
 notebook, or legible on light and dark.
@@ -6,13 +6,25 @@ notebook, or legible on light and dark.
 
 from __future__ import annotations
 
-from dplda.budget.events import at_least
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from dplda.budget.events import PrivacyStatement, at_least
+from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.report import page, summary
+from dplda.report.pictures import Table, shown
 from dplda.report.promise import unit_of
+from dplda.report.table_pictures import heading, in_words
 from dplda.report.wording import Wording, shown_topics
+from dplda.runs.evaluation import Evaluation
+from dplda.runs.indicator_tables import WordTable
+from dplda.runs.proportions import Proportions
+from dplda.runs.released_table import ReleasedTable, Tables
 
 _OPEN = 24  # topics that are shown at once; the others unfold
+_DOCUMENTS = 10  # of which proportions are shown
 
 
 def html(model: TopicModel) -> str:
@@ -34,3 +46,76 @@ def html(model: TopicModel) -> str:
         judged=bool(model.verdicts),
         language=language if page.LANGUAGE.fullmatch(language) else "",
     )
+
+
+def tables_html(tables: Tables) -> str | None:
+    """Return all `tables` with their titles and what they reveal together; None without pandas."""
+    parts = [table._repr_html_() for table in tables]
+    titled = [(_title(each, tables), Markup(part)) for each, part in zip(tables, parts, strict=True) if part]
+    if len(titled) < len(parts):
+        return None
+    return _result(titled, _stamp(tables.privacy), _revealed(tables.privacy, "these tables together"))
+
+
+def evaluation_html(found: Evaluation) -> str:
+    """Return the measures of all topics, the coherence of each, and what they reveal."""
+    measures = {
+        "coherence (NPMI)": found.coherence.mean,
+        "coherence (C_v)": found.coherence.c_v,
+        "perplexity": found.prediction.perplexity,
+        "gain (nats a token)": found.prediction.gain,
+    }
+    npmi = found.coherence.topics
+    of_topics = [
+        (str(topic), *_ends(Estimates(*(float(end[place]) for end in (npmi.value, npmi.low, npmi.high)))))
+        for place, topic in enumerate(found.topics)
+    ]
+    interval = ("value", "low (95 %)", "high (95 %)")
+    of_all = [(name, *_ends(measure)) for name, measure in measures.items()]
+    tables = [
+        (f"Quality of {len(found.topics)} topics", Table(("", *interval), of_all)),
+        ("Coherence (NPMI) of each topic", Table(("topic", *interval), of_topics)),
+    ]
+    return _result(tables, _stamp(found.privacy), _revealed(found.privacy, "this evaluation"))
+
+
+def proportions_html(found: Proportions) -> str:
+    """Return the proportions of the first documents. Exact, NOT PRIVATE, and stamped so."""
+    first = found.to_frame().head(_DOCUMENTS)
+    title = f"Topics of {len(found):,} documents"
+    if len(found) > len(first):
+        title += f", of which the first {len(first)} are shown (to_frame() has all)"
+    stamp = f"{found.warning} Do not publish a notebook that shows them."
+    return _result([(title, Markup(first._repr_html_()))], [stamp], [])
+
+
+def _result(tables: Sequence[tuple[str, Table | Markup]], warnings: Sequence[str], told: Sequence[str]) -> str:
+    return page.template("notebook_result.html.j2").render(tables=tables, warnings=warnings, told=told)
+
+
+def _title(table: ReleasedTable, tables: Tables) -> str:
+    if not table.by:
+        return f"How common the {table.noun} are"
+    by = in_words(table, tables)
+    if isinstance(table, WordTable):
+        return f"Words that seem more frequent in one group than elsewhere, by {by}, and which are certainly so"
+    return heading(table, by)
+
+
+def _stamp(privacy: PrivacyStatement) -> list[str]:
+    label = page.warning_label(privacy)
+    return [f"{label}: {page.reason_of(privacy)}. Do not publish these numbers."] if label else []
+
+
+def _revealed(privacy: PrivacyStatement, what: str) -> list[str]:
+    if not privacy.sound:
+        return []
+    epsilon = f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}"
+    return [
+        f"Of one {shown(privacy.unit)}, {what} may reveal what {epsilon} allows, and no more. Intervals cover the "
+        "noise, and not the error of a sample."
+    ]
+
+
+def _ends(found: Estimates[float]) -> tuple[str, str, str]:
+    return f"{found.value:.4g}", f"{found.low:.4g}", f"{found.high:.4g}"

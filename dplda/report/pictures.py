@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
-_PRINTED_COLUMNS = 8  # maximum number of columns of a heat map that prints its numbers
+_PRINTED_COLUMNS = 12  # maximum number of columns of a heat map that prints its numbers
+_PRINTED_ON_PHONES = 8  # the same on a phone
+_NAMED_COLUMNS = 30  # maximum number of columns of a heat map that all have headers
 _FLAT_HEADERS = 6  # maximum number of columns, and of characters, of headers that are not turned
 _WIDE, _NARROW = 720, 340  # widths of a chart in CSS pixels
 INK, SOFT, LINE = "#1b1b1b", "#555555", "#c9c9c4"  # text, and what is beside it
@@ -128,11 +130,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Heat:
-    """A heat map: `cells` by row and column."""
+    """A heat map: `cells` by row and column, with a colour bar where there is no room for numbers."""
 
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell]]
+    ends: tuple[str, str]
+    """What strengths 0 and 1 stand for, as text."""
 
     kind = "heat"
 
@@ -140,6 +144,17 @@ class Heat:
     def printed(self) -> bool:
         """Whether there is room for numbers."""
         return len(self.columns) <= _PRINTED_COLUMNS
+
+    @property
+    def printed_on_phones(self) -> bool:
+        """Whether there is room for numbers on a phone, too."""
+        return len(self.columns) <= _PRINTED_ON_PHONES
+
+    @property
+    def headers(self) -> list[str]:
+        """The headers of the columns, where they are too many for one each, empty in between."""
+        step = -(-len(self.columns) // _NAMED_COLUMNS) or 1
+        return ["" if place % step else column for place, column in enumerate(self.columns)]
 
     @property
     def turned(self) -> bool:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PERIOD = re.compile(rf"(?P<period>{'|'.join([*PERIODS, BOOLEAN, BETWEEN, CATEGORY])})\((?P<column>.+)\)")
-_PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
+_PANEL, _ROOM = 110, 30  # height in CSS pixels of the small picture of a topic; characters that fit below it
+_STEPS = (1, 2, 3, 6, 12)  # months between two that are named
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
 _MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in more than colour
@@ -176,6 +177,7 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
         rows=[shown(name) for name in names.values()],
         columns=[shortened(", ".join(table.rows[row])) for row in groups],
         cells=[[cell(topic, row) for row in groups] for topic in names],
+        ends=(percent(0.0), percent(largest)),
     )
 
 
@@ -226,6 +228,19 @@ def _places(period: str, names: Sequence[str]) -> list[int]:
     return list(accumulate(steps, initial=0))
 
 
+def _marked(period: str, names: Sequence[str]) -> range:
+    """Return which of the periods `names` are named on an axis, so that their names do not touch.
+
+    Of months without a gap, these are Januaries, and months at regular distances from them.
+    """
+    step = -(-len(names) // max(_ROOM // max(map(len, names)), 2))
+    if period != "month" or _places(period, names)[-1] > len(names) - 1:
+        return range(0, len(names), step)
+    step = next((each for each in _STEPS if each >= step), -(-step // 12) * 12)
+    first = next((place for place, name in enumerate(names) if (int(name[5:]) - 1) % min(step, 12) == 0), 0)
+    return range(first, len(names), step)
+
+
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
     """Draw a small picture for each topic, with the periods from left to right."""
     time = table.period_axis
@@ -237,7 +252,7 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
     shares, tells = table.shares(), table.tells
     place_of = _places(table.by[time].partition("(")[0], periods)
     places = range(place_of[-1] + 1)
-    marked = list(range(0, len(periods), -(-len(periods) // _MARKS)))
+    marked = _marked(table.by[time].partition("(")[0], periods)
 
     def draw(axes: Sequence[Axes]) -> None:
         for panel, (topic, name) in zip(axes, names.items(), strict=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from dplda.base.errors import InputError
+from dplda.base.lazy import load_name
 from dplda.budget.accountant import Share
 from dplda.budget.events import PrivacyStatement, Stage, clip_of
 from dplda.learning.coherence import (
@@ -81,6 +82,11 @@ class Evaluation:
         )
         told = (f"{name} {each.value:.4g} ({each.low:.4g} to {each.high:.4g})" for name, each in measures)
         return f"Evaluation({', '.join(told)}, of {len(self.topics)} topics)"
+
+    def _repr_html_(self) -> str:
+        """Show all measures and the guarantee, in a notebook."""
+        shown: str = load_name("dplda.report.notebook", "evaluation_html")(self)
+        return shown
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""

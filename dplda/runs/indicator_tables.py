@@ -197,7 +197,11 @@ class WordTable(IndicatorTable):
         return found
 
     def to_arrow(self, level: float = _LEVEL) -> Any:
-        """Return an Arrow table with a row for each group and each of its distinctive words."""
+        """Return an Arrow table with a row for each group and each of its words in `distinctive`.
+
+        Not all of these words are certainly more frequent in the group: the column ``certain`` tells which are
+        (`WordContrast.certain`).
+        """
         rows = [
             (group, contrast)
             for group, contrasts in zip(self.rows, self.distinctive(level=level), strict=True)

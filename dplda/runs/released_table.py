@@ -502,6 +502,11 @@ class Tables(Sequence[ReleasedTable]):
         of = type(self).__name__
         return f"{of}({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
 
+    def _repr_html_(self) -> str | None:
+        """Show all tables and the guarantee in a notebook; without pandas, the notebook shows them in short."""
+        shown: str | None = load_name("dplda.report.notebook", "tables_html")(self)
+        return shown
+
     def __len__(self) -> int:
         return len(self.tables)
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import math
 import re
+from html import unescape
 
+import numpy as np
 import pytest
 from ledger_helpers import WHOLE, gaussian, reserve, spend
 
@@ -69,6 +71,57 @@ def test_a_grant_out_of_range_is_refused_and_changes_nothing(ledger, epsilon, de
     with pytest.raises(InputError, match=r"^(epsilon|delta) "):
         ledger.grant("reviews", epsilon, delta)
     assert ledger.datasets() == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "values"),
+    [
+        ("unbounded", {"unbounded": 5}),
+        ("unbounded", {"unbounded": "no"}),
+        ("unbounded", {"unbounded": None}),
+        ("unbounded", {"unbounded": np.bool_(True)}),
+        ("epsilon", {"epsilon": "4"}),
+        ("delta", {"delta": None}),
+        ("dataset", {"dataset": ""}),
+        ("dataset", {"dataset": None}),
+        ("listed", {"listed": 5}),
+        ("listed", {"listed": None}),
+        ("epsilon", {"listed": "23"}),
+        ("batches_per_document", {"batches_per_document": "2"}),
+    ],
+)
+def test_a_grant_of_a_wrong_type_is_refused_in_one_line_and_changes_nothing(ledger, wrong, values):
+    with pytest.raises(InputError, match=f"^{wrong} must be .*, got .*[.]$"):
+        ledger.grant(**{"dataset": "reviews", **values})
+    assert ledger.verify().length == 0
+
+
+def test_listed_totals_may_be_an_array(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=np.array([2.0, 4.0]))
+    assert ledger.dataset("reviews").grant.listed == (2.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda ledger: ledger.run(None),
+        lambda ledger: ledger.run(5),
+        lambda ledger: ledger.dataset(5),
+        lambda ledger: ledger.history(None),
+        lambda ledger: ledger.guaranteed_together(),
+        lambda ledger: ledger.guaranteed_together(["reviews"]),
+        lambda ledger: ledger.begin_comparison(key=5, corpus="c", kind="k", parameters={}),
+        lambda ledger: ledger.begin_comparison(key="k", corpus="c", kind=5, parameters={}),
+        lambda ledger: Ledger(5),
+        lambda ledger: Ledger(ledger),
+    ],
+)
+def test_a_question_of_a_wrong_type_is_refused_in_one_line_and_changes_nothing(ledger, ask):
+    with pytest.raises(InputError) as refusal:
+        ask(ledger)
+    assert "\n" not in str(refusal.value)
+    assert ledger.verify().ok
+    assert ledger.verify().length == 0
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-15), (1e-6, 0.1), (1000.0, 1e-15), (1000.0, 0.1)])
@@ -176,3 +229,15 @@ def test_datasets_are_listed_by_name(ledger):
     ledger.grant("pears", 1.0, 1e-6)
     reserve(ledger, "apples")
     assert [dataset.name for dataset in ledger.datasets()] == ["apples", "pears"]
+
+
+def test_a_notebook_shows_what_each_dataset_has_spent_and_has_left(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("<b>letters", 4.0, 1e-6)
+    assert repr(ledger) == f"Ledger({str(ledger.path)!r})"
+    html = ledger._repr_html_()
+    assert f"Ledger {ledger.path}</b>: 2 datasets" in html
+    cells = [unescape(cell) for cell in re.findall("<bdi>(.*?)</bdi>", html)]
+    told = [(each.name, each.in_short, each.remaining_text) for each in ledger.datasets()]
+    assert cells == ["dataset", "spent", "left", *(text for row in told for text in row)]
+    assert "<b>letters" not in html

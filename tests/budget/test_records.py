@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, reserve, spend
 
 from dplda.base.config import DEFAULT_GRANT
-from dplda.base.errors import BudgetRefused, InputError
+from dplda.base.errors import BudgetRefused, InputError, RaisedGrantWarning
 from dplda.budget import PlannedEvent, Quote
 from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
 from dplda.budget.events import at_least
@@ -219,6 +220,23 @@ def test_what_a_quote_shares_does_not_depend_on_linked_datasets(ledger):
     less = replace(record, capacity=Cost(0.2, 1e-9))
     assert Quote(dataset=less, cost=cost).to_json() == Quote(dataset=record, cost=cost).to_json()
     assert Quote(dataset=less, cost=cost).share > Quote(dataset=record, cost=cost).share
+
+
+def test_a_grant_that_outputs_preceded_warns_in_the_words_of_the_record(ledger):
+    def warnings_of_grant(*values: float) -> list[str]:
+        with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as caught:
+            ledger.grant("reviews", *values)
+        return [str(each.message) for each in caught]
+
+    assert warnings_of_grant(1.0, 1e-6, False, [2.0]) == []
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    assert warnings_of_grant(2.0, 1e-6) == []  # listed before
+    assert warnings_of_grant(0.5, 1e-6) == []
+    (raised,) = warnings_of_grant(3.0, 1e-6)
+    assert raised == f"Dataset reviews: {ledger.dataset('reviews').guarantee}."
+    assert "the grant now in force (epsilon 3, delta 1e-06) was chosen after looking" in raised
+    (unbounded,) = warnings_of_grant(3.0, 1e-6, True)
+    assert "unbounded" in unbounded
 
 
 def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):

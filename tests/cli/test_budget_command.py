@@ -65,8 +65,9 @@ def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str
 
 
 def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, saved: str) -> None:
-    raised = dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").out
-    for told in (raised, dplda("budget", "show", "reviews").out):
+    raised = dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5")
+    assert raised.err == ""  # the sentence is said once, and warns nobody
+    for told in (raised.out, dplda("budget", "show", "reviews").out):
         assert "the grant now in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
     assert "to a level not listed before the first" in " ".join(dplda("budget", "history", "reviews").out.split())
     assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == DEFAULT_GRANT[0]

@@ -295,6 +295,15 @@ def test_group_selection_uses_the_scale_and_failure_probability_of_its_adjacency
     assert threshold == selection_threshold(scale, failure, most)
 
 
+@pytest.mark.parametrize("kind", [Curator, ExactGate])
+def test_groups_that_are_numbers_are_in_numerical_order(kind, monkeypatch):
+    votes = dict.fromkeys(["10", "2", "1", "-3", "2.5"], BOUND)
+    monkeypatch.setattr(LocalPasses, "count_group_votes", lambda passes, attribute, at_most: (votes, BOUND))
+    events = [exact("groups") if kind is ExactGate else replace(SELECT, stage="groups")]
+    gate = curator(CORPUS, events, NoNoise(), gate=kind)
+    assert gate.choose_groups(CITY, 1) == ("-3", "1", "2", "2.5", "10")
+
+
 @pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1.0), ("replace", math.sqrt(2))])
 def test_frequencies_clips_and_the_size_use_their_sensitivities(adjacency, factor):
     noise = NoNoise()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from workbooks import ods, xlsx
 
 import dplda
-from dplda.private.attributes import BETWEEN, OTHER, PERIODS, Attribute, Axis, TableRows
+from dplda.private.attributes import BETWEEN, OTHER, PERIODS, Attribute, Axis, TableRows, sorted_groups
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import fingerprint
 from dplda.private.store.units import UnitRange, project, units_of_groups
@@ -46,6 +46,25 @@ class BadDate(date):
 )  # fmt: skip
 def test_a_value_names_a_group_or_none(value, name):
     assert group_value(value) == name
+
+
+@pytest.mark.parametrize(
+    ("names", "in_order"),
+    [
+        ("10 9 -1 2.5 100", "-1 2.5 9 10 100"),
+        ("10 9 ward", "10 9 ward"),
+        ("b a", "a b"),
+        ("1 01 1.0", "01 1 1.0"),
+        ("10 9 nan", "10 9 nan"),
+        ("10 9 1e3", "10 1e3 9"),
+        ("10 9 \u0663", "10 9 \u0663"),  # a digit of another script
+        ("10000000000000000001 10000000000000000000 9", "9 10000000000000000000 10000000000000000001"),
+        ("2024-10 2024-09", "2024-09 2024-10"),
+        ("", ""),
+    ],
+)
+def test_groups_are_in_numerical_order_if_all_are_numbers(names, in_order):
+    assert sorted_groups(reversed(names.split())) == tuple(in_order.split())
 
 
 def test_a_number_that_python_cannot_write_names_no_group():

@@ -96,6 +96,25 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
         few.plot()
 
 
+@pytest.mark.parametrize("n_groups", [12, 13])
+def test_a_heat_map_has_numbers_or_a_colour_bar(n_groups: int) -> None:
+    found = table(("ward",), ((*(f"g{i}" for i in range(n_groups)), "other"),))
+    figure = found.plot()
+    numbers = [text for axes in figure.axes[:1] for text in axes.texts]
+    if n_groups == 12:
+        assert (len(numbers), len(figure.axes)) == (36, 1)
+    else:
+        largest = found.shares().value[:-1].max()
+        assert (len(numbers), len(figure.axes)) == (0, 2)
+        assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == ["0.0%", f"{largest:.1%}"]
+
+
+def test_names_of_many_groups_do_not_touch() -> None:
+    found = table(("ward",), ((*(f"g{i}" for i in range(61)), "other"),)).plot()
+    named = [label.get_text() for label in found.axes[0].get_xticklabels() if label.get_text()]
+    assert named == [f"g{i}" for i in range(0, 61, 3)]
+
+
 def test_words_of_groups_are_drawn_where_they_are_certain() -> None:
     certain = {each.word for found in word_table().distinctive() for each in found or () if each.certain}
     labels = {label.get_text() for label in word_table().plot().axes[0].get_yticklabels()}

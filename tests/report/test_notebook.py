@@ -6,10 +6,18 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
+import pytest
+from answer_data import BY_MONTH, BY_TEAM, count_table, counts, word_table, words
 from handmade import make_model, with_facts
-from report_data import HOSTILE, Page, run_model
+from report_data import HOSTILE, Page, run_model, tables
 
+from dplda.learning.coherence import Coherence, Prediction
+from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
+from dplda.runs.evaluation import Evaluation
+from dplda.runs.proportions import Proportions
+from dplda.runs.released_table import Tables
 
 
 def shown(model: TopicModel) -> Page:
@@ -75,3 +83,62 @@ def test_the_rest_of_many_topics_unfolds() -> None:
 def test_a_word_that_markup_changes_would_be_lost(model: TopicModel) -> None:
     renamed = replace(model, vocabulary=["<b>&amp;</b>", *model.vocabulary[1:]])
     assert "<b>&amp;</b>" in shown(renamed).text
+
+
+@pytest.mark.parametrize(
+    ("found", "titles"),
+    [
+        (tables(run_model(), (2000, 1500, 900)), ["How topics change by month"]),
+        (
+            counts(count_table(), BY_TEAM, BY_MONTH),
+            ["How common the categories are", "How categories differ by team", "How categories change by month"],
+        ),
+        (
+            words(word_table()),
+            ["Words that seem more frequent in one group than elsewhere, by team, and which are certainly so"],
+        ),
+    ],
+)
+def test_a_result_shows_all_of_its_tables_with_titles_and_its_guarantee(found: Tables, titles: list[str]) -> None:
+    html = found._repr_html_()
+    assert html is not None
+    assert [title for title in titles if html.index(title)] == titles
+    assert all(table._repr_html_() in html for table in found)
+    assert "may reveal what epsilon 1, delta" in Page(html).text
+
+
+def test_a_result_without_a_guarantee_is_stamped_and_hostile_names_stay_text() -> None:
+    privacy = replace(run_model().privacy, sound=False, epsilon=math.inf, reason=f"NOT PRIVATE: {HOSTILE[1]}")
+    groups = ((HOSTILE[0], HOSTILE[2], "(all others)"),)
+    found = counts(replace(BY_TEAM, by=(HOSTILE[1],), groups=groups, titles=(*HOSTILE[:2], "(none)")))
+    page = Page(replace(found, privacy=privacy)._repr_html_())
+    assert page.text.startswith(f"NOT PRIVATE: {HOSTILE[1]}. Do not publish these numbers.")
+    assert "may reveal" not in page.text
+    assert not {tag for tag, _ in page.elements} & {"script", "img", "b2"}
+
+
+def test_an_evaluation_shows_its_measures_and_each_topic() -> None:
+    def one(value: float) -> Estimates[float]:
+        return Estimates(value, value - 0.125, value + 0.125)
+
+    npmi = Estimates(np.array([0.25, 0.5]), np.array([0.1, 0.2]), np.array([0.3, 0.75]))
+    prediction = Prediction(perplexity=one(300.0), gain=one(1.5))
+    found = Evaluation("run", "of", (0, 3), Coherence(npmi, one(0.375), one(0.625)), prediction, run_model().privacy)
+    text = Page(found._repr_html_()).text
+    assert "coherence (NPMI) 0.375 0.25 0.5" in text
+    assert "perplexity 300 299.9 300.1" in text
+    assert "3 0.5 0.2 0.75" in text
+    assert "may reveal what epsilon 1, delta 1e-06 allows" in text
+
+
+def test_proportions_are_stamped_and_shown_of_the_first_documents() -> None:
+    n = 12
+    ids = [f"letter {i}" for i in range(n)]
+    values = np.full((n, 2), 0.5)
+    found = Proportions(ids, values, ("Billing", HOSTILE[1]), 10 * n, n, np.full(n, 9), ids)
+    page = Page(found._repr_html_())
+    assert page.text.startswith("NOT PRIVATE: these proportions are computed from each document exactly")
+    assert "Topics of 12 documents, of which the first 10 are shown" in page.text
+    assert "letter 9" in page.text
+    assert "letter 10" not in page.text
+    assert "img" not in {tag for tag, _ in page.elements}

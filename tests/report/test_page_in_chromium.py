@@ -79,6 +79,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "open": ([run_model("o", sound=False, epsilon=math.inf, reason="NOT PRIVATE: simulated noise")],),
         "tables": ([run_model()], None, None, None, None, None, [tables(run_model(), LONELY)]),
         "groups": ([run_model()], None, None, None, None, None, [tables(run_model(), (2000,) * 8, ["desk"])]),
+        "twelve": ([run_model()], None, None, None, None, None, [tables(run_model(), (2000,) * 12, ["desk"])]),
+        "lots": ([run_model()], None, None, None, None, None, [tables(run_model(), (2000,) * 24, ["desk"])]),
         "hostile": ([run_model("<img src=x onerror=document.title='owned'>", words=HOSTILE)],),
     }
     for name, (models, *rest) in parts.items():
@@ -92,7 +94,7 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
 
 
 LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
-NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables", "groups", "answers")
+NAMES = ("one", "map", "comparison", "noise", "open", "three", "once", "tables", "groups", "twelve", "lots", "answers")
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
@@ -110,15 +112,29 @@ def test_a_page_is_accessible_and_asks_for_nothing(
     assert page.complaints == []
 
 
-@pytest.mark.parametrize("width", [360, 390, 1280])
-def test_the_numbers_of_eight_groups_fit_into_their_cells(show: Open, files: dict[str, Path], width: int) -> None:
-    page = show(files["groups"], width=width)
+@pytest.mark.parametrize(("name", "width"), [("groups", 360), ("groups", 390), ("groups", 1280), ("twelve", 1280)])
+def test_the_numbers_of_groups_fit_into_their_cells(show: Open, files: dict[str, Path], name: str, width: int) -> None:
+    page = show(files[name], width=width)
     widths = page.evaluate(
         "[...document.querySelectorAll('.heat .number')].map(number =>"
         " [number, number.parentElement].map(element => element.getBoundingClientRect().width))"
     )
     assert len(widths) >= 8
     assert [pair for pair in widths if pair[0] > pair[1]] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scale"),
+    [("groups", 390, False), ("twelve", 390, True), ("twelve", 1280, False), ("lots", 390, True), ("lots", 1280, True)],
+)
+def test_a_heat_map_has_a_scale_or_numbers_and_fits_the_page(
+    show: Open, files: dict[str, Path], name: str, width: int, scale: bool
+) -> None:
+    page = show(files[name], width=width)
+    seen = "name => [...document.querySelectorAll(name)].filter(each => each.getBoundingClientRect().width > 0).length"
+    assert (page.evaluate(seen, ".scale") > 0) is scale
+    assert (page.evaluate(seen, ".heat .number") > 0) is not scale
+    assert page.evaluate("(heat => heat.scrollWidth <= heat.clientWidth)(document.querySelector('div.heat'))")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -65,6 +65,40 @@ def test_where_months_are_missing_no_line_joins_the_others() -> None:
         assert [label.get_text() for label in panel.get_xticklabels()] == ["2022-12", "2024-04", "2024-08"]
 
 
+def months(first: int, number: int) -> tuple[str, ...]:
+    return tuple(f"{2022 + month // 12}-{month % 12 + 1:02}" for month in range(first, first + number))
+
+
+@pytest.mark.parametrize(
+    ("period", "names", "marked"),
+    [
+        ("month", months(0, 24), "2022-01 2022-07 2023-01 2023-07"),
+        ("month", months(8, 24), "2023-01 2023-07 2024-01 2024-07"),
+        ("month", months(8, 6), "2022-09 2022-11 2023-01"),
+        ("month", months(2, 3), "2022-03 2022-04 2022-05"),
+        ("month", months(5, 60), "2023-01 2025-01 2027-01"),
+        ("week", tuple(f"2024-W{week:02}" for week in range(1, 25)), "2024-W01 2024-W09 2024-W17"),
+        ("day", tuple(f"2024-01-{day:02}" for day in range(1, 29)), "2024-01-01 2024-01-11 2024-01-21"),
+        ("year", tuple(str(year) for year in range(2018, 2026)), "2018 2020 2022 2024"),
+    ],
+)
+def test_the_periods_that_are_named_are_far_apart_and_months_begin_with_the_year(period, names, marked) -> None:
+    groups = (*names, OTHER)
+    found = tables(MODEL, range(1000, 1000 + len(names)))
+    found = replace(found, tables=(replace(found.tables[0], by=(f"{period}(day)",), groups=(groups,)),))
+    (picture,) = table_pictures.pictures([found], TOPICS, MODEL.listed_topics, "r")
+    for panel in axes_of(picture):
+        assert [label.get_text() for label in panel.get_xticklabels()] == marked.split()
+
+
+@pytest.mark.parametrize("n_groups", [8, 9, 12, 13])
+def test_a_page_has_a_scale_where_a_heat_map_has_no_room_for_numbers(n_groups: int) -> None:
+    page = _render([MODEL], tables=[tables(MODEL, (900,) * n_groups, ["desk"])])
+    (size,) = {8: [""], 13: ["small"]}.get(n_groups, ["many"])
+    assert (f'class="heat turned{" " * bool(size)}{size}"' in page) is True
+    assert (f'<div class="scale {size}"><span>0.0%</span>' in page) is bool(size)
+
+
 def test_a_single_month_does_not_change() -> None:
     (picture,) = drawn((2000,))
     assert isinstance(picture.drawing, Heat)

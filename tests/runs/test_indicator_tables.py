@@ -177,3 +177,12 @@ def test_a_table_is_read_again_as_it_was_released(table):
     assert again.released() == table.released()
     assert again.to_json() == table.to_json()
     assert again.to_arrow() == table.to_arrow()
+
+
+def test_the_frame_of_words_tells_which_are_certain():
+    table = words(np.array([[600.0, 330], [300, 250], [1000, 1000]]), (1000, 1000, 5000), 10.0, 0)
+    found = [contrast for contrasts in table.distinctive() for contrast in contrasts or ()]
+    frame = table.to_frame()
+    assert frame["word"].tolist() == [contrast.word for contrast in found]
+    assert frame["certain"].tolist() == [contrast.certain for contrast in found]
+    assert set(frame["certain"]) == {True, False}
