@@ -360,7 +360,6 @@ LOADED = {
         "load_name('dplda.report.notebook', 'html')",
     },
     "dplda.runs.evaluation": {"load_name('dplda.report.notebook', 'evaluation_html')"},
-    "dplda.runs.proportions": {"load_name('dplda.report.notebook', 'proportions_html')"},
     "dplda.runs.released_table": {
         "load_name('dplda.report.figures', 'draw_table')",
         "load_name('dplda.report.notebook', 'tables_html')",

@@ -315,7 +315,9 @@ def _as_before(what: str, value: str) -> str:
         return f"Use --adjacency {value}."
     if value != DOCUMENT:
         return f"Protect the same: --unit-field {shlex.quote(value)}."
-    return "Leave --unit-field out. (People are protected from the first run on, or not; then all their documents are.)"
+    return (
+        "Leave --unit-field out. (To protect both, protect people from the first run on: that covers their documents.)"
+    )
 
 
 def _check_units(earlier: Sequence[RunRecord], run: RunRecord, other_units: Collection[str]) -> None:

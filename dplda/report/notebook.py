@@ -20,11 +20,9 @@ from dplda.report.table_pictures import heading, in_words
 from dplda.report.wording import Wording, shown_topics
 from dplda.runs.evaluation import Evaluation
 from dplda.runs.indicator_tables import WordTable
-from dplda.runs.proportions import Proportions
 from dplda.runs.released_table import ReleasedTable, Tables
 
 _OPEN = 24  # topics that are shown at once; the others unfold
-_DOCUMENTS = 10  # of which proportions are shown
 
 
 def html(model: TopicModel) -> str:
@@ -77,16 +75,6 @@ def evaluation_html(found: Evaluation) -> str:
         ("Coherence (NPMI) of each topic", Table(("topic", *interval), of_topics)),
     ]
     return _result(tables, _stamp(found.privacy), _revealed(found.privacy, "this evaluation"))
-
-
-def proportions_html(found: Proportions) -> str:
-    """Return the proportions of the first documents. Exact, NOT PRIVATE, and stamped so."""
-    first = found.to_frame().head(_DOCUMENTS)
-    title = f"Topics of {len(found):,} documents"
-    if len(found) > len(first):
-        title += f", of which the first {len(first)} are shown (to_frame() has all)"
-    stamp = f"{found.warning} Do not publish a notebook that shows them."
-    return _result([(title, Markup(first._repr_html_()))], [stamp], [])
 
 
 def _result(tables: Sequence[tuple[str, Table | Markup]], warnings: Sequence[str], told: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplda.base.errors import InputError
-from dplda.base.lazy import load_name
 from dplda.base.progress import Progress, following
 from dplda.model.topic_model import TopicModel
 from dplda.runs.charged_query import warn_of_other_words
@@ -51,14 +50,6 @@ class Proportions:
         share = self.unknown_tokens / self.tokens if self.tokens else 0.0
         shape = f"{len(self.ids)} documents, {len(self.titles)} topics"
         return f"Proportions(NOT PRIVATE: {shape}; {share:.1%} of the words are unknown to the model)"
-
-    def _repr_html_(self) -> str | None:
-        """Show the first documents, stamped, in a notebook; without pandas, the notebook shows the result in short."""
-        try:
-            shown: str = load_name("dplda.report.notebook", "proportions_html")(self)
-        except InputError:
-            return None
-        return shown
 
     def __len__(self) -> int:
         return len(self.ids)

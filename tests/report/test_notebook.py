@@ -16,7 +16,6 @@ from dplda.learning.coherence import Coherence, Prediction
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.runs.evaluation import Evaluation
-from dplda.runs.proportions import Proportions
 from dplda.runs.released_table import Tables
 
 
@@ -129,16 +128,3 @@ def test_an_evaluation_shows_its_measures_and_each_topic() -> None:
     assert "perplexity 300 299.9 300.1" in text
     assert "3 0.5 0.2 0.75" in text
     assert "may reveal what epsilon 1, delta 1e-06 allows" in text
-
-
-def test_proportions_are_stamped_and_shown_of_the_first_documents() -> None:
-    n = 12
-    ids = [f"letter {i}" for i in range(n)]
-    values = np.full((n, 2), 0.5)
-    found = Proportions(ids, values, ("Billing", HOSTILE[1]), 10 * n, n, np.full(n, 9), ids)
-    page = Page(found._repr_html_())
-    assert page.text.startswith("NOT PRIVATE: these proportions are computed from each document exactly")
-    assert "Topics of 12 documents, of which the first 10 are shown" in page.text
-    assert "letter 9" in page.text
-    assert "letter 10" not in page.text
-    assert "img" not in {tag for tag, _ in page.elements}
