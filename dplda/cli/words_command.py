@@ -104,13 +104,13 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
-    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS
+    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, times
 
     rows: list[tuple[str, ...]] = []
     for row, contrasts, rest in zip(one.rows, one.distinctive(), one.rest, strict=True):
         if rest and (one.compares_two or (contrasts is None and one.name.startswith("category("))):
             continue  # of all others, which are compared with nothing, or of a category, which has none
-        certain = [f"{each.word} {each.lift.low:.1f}" for each in contrasts or () if each.certain]
+        certain = [f"{each.word} {times(each.lift.low)}" for each in contrasts or () if each.certain]
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
     head = "words that are more frequent here, and at least how many times"
     table((*one.by, head), rows, wide=head)

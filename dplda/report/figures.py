@@ -95,6 +95,8 @@ def draw_table(table: ReleasedTable) -> Drawing:
             f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "
             f"table.over({len(table.by) - 1}).plot() draws it by {shown(table.by[-1])}."
         )
+    if table_pictures.tells_nothing(table):
+        raise InputError(f"all groups of the table by {shown(table.name)} are too small to tell: nothing to draw.")
     title = table_pictures.heading(table, shown(table.name))
     unit = "" if table.period_axis is None else ", in percent"
     return _drawing(f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))

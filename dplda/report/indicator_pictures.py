@@ -33,7 +33,16 @@ from dplda.report.table_pictures import (
 )
 from dplda.report.wording import is_hidden
 from dplda.runs.counting import counted_units
-from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, Counts, CountTable, WordContrast, Words, WordTable
+from dplda.runs.indicator_tables import (
+    MORE_CERTAIN,
+    OWN_WORDS,
+    Counts,
+    CountTable,
+    WordContrast,
+    Words,
+    WordTable,
+    times,
+)
 from dplda.runs.released_table import Tables
 from dplda.text.categories import NO_ANSWER, NONE
 
@@ -242,7 +251,8 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     notes = [
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
-        "these hold together with 95 % probability."
+        "these hold together with 95 % probability. A line without a dot: the word is hardly used elsewhere, and only "
+        "the end of the line is known."
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
@@ -335,5 +345,5 @@ def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
 def _lift(contrast: WordContrast) -> str:
     value, low, high = contrast.lift.value, contrast.lift.low, contrast.lift.high
     if not math.isfinite(value):
-        return f"at least {low:.1f}"
-    return f"{value:.1f} ({f'{low:.1f} to {high:.1f}' if math.isfinite(high) else f'at least {low:.1f}'})"
+        return f"at least {times(low)}"
+    return f"{value:.1f} ({f'{times(low)} to {high:.1f}' if math.isfinite(high) else f'at least {times(low)}'})"

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
 from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS, period_after
-from dplda.report.pictures import COLOURS, Cell, Chart, Heat, Picture, Table, percent, shortened, shown, with_interval
+from dplda.report.pictures import (
+    COLOURS,
+    Bars,
+    Cell,
+    Chart,
+    Heat,
+    Picture,
+    Table,
+    percent,
+    shortened,
+    shown,
+    with_interval,
+)
 from dplda.report.wording import ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
 
@@ -60,9 +72,16 @@ def pictures(
     return drawn
 
 
-def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat:
-    """Draw `table`, over time if it has periods; `names` has the topics to show."""
-    return _over_time(table, names) if _has_periods(table) else _heat(table, names)
+def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat | Bars:
+    """Draw `table`, over time if it has periods that are large enough; `names` has the topics to show."""
+    if not _has_periods(table):
+        return _heat(table, names)
+    return Bars([]) if tells_nothing(table) else _over_time(table, names)
+
+
+def tells_nothing(table: ReleasedTable) -> bool:
+    """Whether all listed groups of `table` are too small to tell."""
+    return all(rest or not tells for rest, tells in zip(table.rest, table.tells.tolist(), strict=True))
 
 
 def heading(table: ReleasedTable, by: str) -> str:
@@ -137,6 +156,8 @@ def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
 def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:
     """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
     certain = [change for change in table.changes() if change.topic in names]
+    if tells_nothing(table):
+        return "All of them are too small to tell."
     if not certain:
         return f"No difference {table.since} holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]

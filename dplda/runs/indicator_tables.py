@@ -124,6 +124,11 @@ class CountTable(IndicatorTable):
         return replace(plain, at_most=int(record["at_most"]), rules=tuple(record.get("rules", ())))
 
 
+def times(lift: float) -> str:
+    """Format a `lift` that exceeds 1 with as many decimal places as show that."""
+    return next((text for places in (1, 2, 3) if (text := f"{lift:.{places}f}").rstrip("0") != "1."), "just over 1")
+
+
 @dataclass(frozen=True)
 class WordContrast:
     """A word that seems more frequent in a group than elsewhere; its shares in both, and its lift, their quotient."""

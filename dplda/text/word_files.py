@@ -77,7 +77,8 @@ def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
 
 def _mapping(path: Path, found: Any, hint: str, key: str = "topic") -> dict[Any, Any]:
     if not isinstance(found, dict) or not found:
-        raise InputError(f"{path} does not map {key}s to what they are given. {hint}")
+        several = f"{key[:-1]}ies" if key.endswith("y") and key != "key" else f"{key}s"
+        raise InputError(f"{path} does not map {several} to what they are given. {hint}")
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from report_data import run_model, tables
 
+from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
 from dplda.report import table_pictures
 from dplda.report.page import _render
@@ -236,3 +237,12 @@ def test_a_table_of_counts_is_about_categories_in_its_name_and_its_picture() -> 
     assert figure.get_suptitle() == "How categories differ by team"
     drawn = {label.get_text() for axes in figure.axes for label in axes.get_yticklabels()}
     assert BY_TEAM.titles[0] in drawn
+
+
+def test_periods_that_are_all_too_small_are_said_to_be_so_and_not_drawn() -> None:
+    made = tables(MODEL, (2, 1, 2))
+    (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", ("toys", "", "document"))
+    assert picture.drawing == Bars([])
+    assert picture.note.endswith("All of them are too small to tell.")
+    with pytest.raises(InputError, match="too small to tell: nothing to draw"):
+        made[0].plot()

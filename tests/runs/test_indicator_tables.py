@@ -9,7 +9,7 @@ import pytest
 from full_helpers import full_after
 from scipy.stats import binom
 
-from dplda.runs.indicator_tables import CountTable, WordTable
+from dplda.runs.indicator_tables import CountTable, WordTable, times
 
 SIZES = (3000, 10_000, 500)
 
@@ -186,3 +186,14 @@ def test_the_frame_of_words_tells_which_are_certain():
     assert frame["word"].tolist() == [contrast.word for contrast in found]
     assert frame["certain"].tolist() == [contrast.certain for contrast in found]
     assert set(frame["certain"]) == {True, False}
+
+
+def test_a_lift_above_one_is_never_told_as_one():
+    assert [times(lift) for lift in (1.0004, 1.002, 1.04, 1.06, 3.0, 10.04)] == [
+        "just over 1",
+        "1.002",
+        "1.04",
+        "1.1",
+        "3.0",
+        "10.0",
+    ]
