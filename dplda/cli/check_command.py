@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _LEAST_ROWS = 20  # to tell a category from text
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{2,5});")
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
@@ -245,11 +246,19 @@ def _text_columns(report: Report) -> tuple[str, ...]:
     def is_title(column: ColumnFacts) -> bool:
         """Whether it is named like a title and holds text: several words, which seldom repeat, as categories would."""
         named = _TITLE_NAME.fullmatch(column.name.strip()) is not None and column is not main
-        return named and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
+        text = column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
+        return named and text and not _begins(column.name, main.name, report.sample)
 
     title = next(filter(is_title, columns), None)
     chosen = (main,) if title is None or not report.for_fit or main.words_per_row < 2 else (main, title)
     return tuple(column.name for column in columns if column in chosen)
+
+
+def _begins(title: str, text: str, sample: Sample | None) -> bool:
+    """Whether the values of the column `title` are mostly how those of `text` begin, so that its words count twice."""
+    rows = [] if sample is None else sample.rows
+    pairs = [(row[title], row[text]) for row in rows if isinstance(row.get(title), str) and row.get(text)]
+    return 2 * sum(str(body).startswith(head.strip(" .\u2026")) for head, body in pairs) > len(pairs)
 
 
 def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
@@ -271,6 +280,13 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     elif 0 < n_missing < len(sample.rows):
         missing = _number(n_missing / len(sample.rows), sample)
         report.remarks.append(f"{missing} have no text in {both} and contribute nothing.")
+    texts = [row[name] for row in sample.rows for name in names if isinstance(row.get(name), str)]
+    escaped = sum(_ENTITY.search(text) is not None for text in texts)
+    if escaped > 0.02 * len(texts):
+        report.remarks.append(
+            f"About {escaped / len(texts):.0%} of the texts hold character references of HTML, such as &lt; or &#39;: "
+            "their letters become words. Replace them before a fit, as html.unescape of Python does."
+        )
     n_words = sum(column.mean_words for column in columns)
     if any(column.text_share for column in columns) and n_words < 3 and report.language not in UNSPACED:
         named = len(columns) == 1 and columns[0].name in sample.names

@@ -416,3 +416,18 @@ def test_a_folder_of_empty_files_is_a_problem(dplda, home: Path) -> None:
     answer = dplda("check", "empty")
     assert answer.status == 2
     assert "None of the first 2 records holds any text." in answer.out
+
+
+def test_a_headline_that_begins_the_text_is_no_second_text_and_html_is_told(dplda, home: Path) -> None:
+    words = ["prices", "rose", "again", "markets", "oil", "games", "final", "minister", "vote", "rain"]
+    rows = [f"{' '.join(words[(i + j) % 10] for j in range(25))} said {i}" for i in range(200)]
+    for name, head, body in (("own", lambda row: row[60:100], str), ("cut", lambda row: f"{row[:40]} ...", str)):
+        lines = [json.dumps({"headline": head(row), "article": body(row)}) for row in rows]
+        (home / f"{name}.jsonl").write_text("\n".join(lines))
+    assert "--text-field headline --text-field article" in dplda("check", "own.jsonl").out
+    cut = dplda("check", "cut.jsonl").out
+    assert ("--text-field article" in cut, "--text-field headline" in cut) == (True, False)
+    assert "character references" not in cut
+    lines = [json.dumps({"text": f"{row} &lt;FONT&gt;"}) for row in rows]
+    (home / "html.jsonl").write_text("\n".join(lines))
+    assert "100% of the texts hold character references of HTML" in " ".join(dplda("check", "html.jsonl").out.split())
