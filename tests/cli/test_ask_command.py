@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from full_helpers import full_after
 
-from dplda.budget import Ledger
+from dplda.budget import Ledger, Reservation
 from dplda.budget.accountant import run_epsilon
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
@@ -218,3 +221,33 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     again = dplda("tables", Ledger().runs()[-1].id)
     assert again.status == 0, again.err
     assert again.out.count("No answer: ") == 2
+
+
+@pytest.mark.parametrize("n_answered", full_after(1, [2, 1, 3]))
+def test_a_killed_plan_shows_the_answers_that_it_has_on_screen_and_page(dplda, home, plan, n_answered):
+    child = os.fork()
+    if child == 0:
+        keep, seen = Reservation.keep, []
+
+        def kill(self: Reservation, **kept: Any) -> None:
+            keep(self, **kept)
+            seen.append(kept)
+            if len(seen) == n_answered:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Reservation.keep = kill  # type: ignore[method-assign]
+        dplda("ask", plan, "--quiet")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    (record,) = Ledger().runs()
+    again, page = dplda("tables", record.id), dplda("report", record.id, "-o", "a.html")
+    assert (again.status, page.status) == (0, 0), again.err + page.err
+    html = (home / "a.html").read_text(encoding="utf-8")
+    for place, question in enumerate(PLAN["questions"]):
+        assert question["ask"] in again.out
+        told = again.out.partition(question["ask"])[2].strip().startswith("No answer: the run has not come to this")
+        assert told == (place >= n_answered)
+    assert again.out.count("No answer: ") == html.count("<p>No answer: ") == 4 - n_answered
+    assert "topic" in html
+    assert [run.cost for run in Ledger().runs()] == [record.cost]
+    assert dplda("budget", "verify").status == 0
