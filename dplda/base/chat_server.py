@@ -84,8 +84,8 @@ class ChatServer:
                 reason, kind = f"status {error.code}", RequestRefused if error.code in _REFUSED else InputError
                 error.close()
             raise kind(
-                f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is "
-                "--timeout long enough?"
+                f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is the "
+                "timeout long enough?"
             ) from None
         try:
             text = json.loads(answer)["choices"][0]["message"]["content"]

@@ -74,7 +74,7 @@ def test_statuses_that_refuse_one_request_are_told_from_those_that_may_follow_fr
 
 def test_a_server_that_is_slow_or_absent_is_one_clear_line(server: StandIn) -> None:
     server.seconds = 1.0
-    with pytest.raises(InputError, match="--timeout"):
+    with pytest.raises(InputError, match="timeout long enough"):
         ChatServer(server.address, "small", seconds=0.2).ask("Task.", "Question?")
     with pytest.raises(InputError, match=r"127.0.0.1:9"):
         ChatServer("http://127.0.0.1:9/v1", "small").ask("Task.", "Question?")

@@ -189,6 +189,17 @@ def test_a_dry_run_does_not_ask_for_a_date_format_that_was_given(dplda, plan, co
     assert "--date-format" in dplda(*asked, *own, "--yes").out
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_plan_is_told_of_dates_by_its_keys(dplda, home, plan, options):
+    told = dplda("ask", written(home, date_format=None), *options)
+    assert "can be read with date_format: '%d/%m/%Y' or date_format: '%m/%d/%Y'" in told.out + told.err
+    assert "--date-format" not in told.out + told.err
+    backwards = dplda("ask", written(home, **{"from": "2024-03-31", "to": "2024-01-01"}), *options)
+    assert "give the first day and the last day" in backwards.err
+    assert "--from" not in backwards.err
+    assert Ledger().runs() == []
+
+
 def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
     weekly = written(home, series="weekly", corpus=None)
     Ledger().grant("weekly", epsilon=80.0, delta=1e-5)
