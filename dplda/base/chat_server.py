@@ -14,6 +14,11 @@ from urllib.parse import urlsplit
 from dplda.base.errors import InputError
 
 _LARGEST_ANSWER = 1 << 18  # bytes
+_REFUSED = (400, 413, 422)  # statuses of a request that the server cannot take: too long, or against its rules
+
+
+class RequestRefused(InputError):
+    """The server works, and refuses what it was asked. No other status says so: 429 and 5xx may follow from load."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,21 @@ class ChatServer:
         """Return the model's answer to `question`, under the instructions in `task`; empty if the server sends none.
 
         Nothing but these arguments and the name of the model is sent, and to the named server alone. Raises
-        `InputError` if the server cannot be reached, refuses, or does not answer in time.
+        `RequestRefused` if the server refuses this request, and `InputError` if it cannot be reached, refuses for
+        another reason, or does not answer in time.
         """
+        return self._chat(task, question, temperature) or ""
+
+    def try_out(self, task: str, question: str) -> None:
+        """Raise `InputError` unless the server answers `question` with a chat completion, whatever it says."""
+        if self._chat(task, question, 0.0) is None:
+            raise InputError(
+                f"{self.endpoint} answered, and not as a language model. Is this the address of an OpenAI-compatible "
+                "server, such as http://localhost:11434/v1?"
+            )
+
+    def _chat(self, task: str, question: str, temperature: float) -> str | None:
+        """Return the text of the answer, empty if it has none; None for what is no chat completion."""
         messages = [{"role": "system", "content": task}, {"role": "user", "content": question}]
         sent = {"model": self.model, "messages": messages, "temperature": temperature, "stream": False}
         address, headers = f"{self.endpoint.rstrip('/')}/chat/completions", {"Content-Type": "application/json"}
@@ -61,18 +79,18 @@ class ChatServer:
                 answer = response.read(_LARGEST_ANSWER)
         except (OSError, ValueError, HTTPException) as error:
             # The server's own words may repeat what it was asked, which may be a private text.
-            reason = type(error).__name__
+            reason, kind = type(error).__name__, InputError
             if isinstance(error, HTTPError):
-                reason = f"status {error.code}"
+                reason, kind = f"status {error.code}", RequestRefused if error.code in _REFUSED else InputError
                 error.close()
-            raise InputError(
-                f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is "
-                "--timeout long enough?"
+            raise kind(
+                f"{self.endpoint} did not answer ({reason}). Is the server running, does it know the model, and is the "
+                "timeout long enough?"
             ) from None
         try:
             text = json.loads(answer)["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            return ""
+            return None
         return text if isinstance(text, str) else ""
 
 

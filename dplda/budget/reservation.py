@@ -26,7 +26,7 @@ class Reservation:
     """A reserved run: `run` is its id, `events` its frozen plan.
 
     Call `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in between, the whole
-    plan counts as spent.
+    plan counts as spent, and what was given to `keep` stays.
     """
 
     def __init__(
@@ -117,6 +117,16 @@ class Reservation:
             if row is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
             row.asked = True
+            self._store.chain.record(session, row)
+
+    def keep(self, *, model: str | None, result: Mapping[str, Any]) -> None:
+        """Record what the run has released so far, as in `finish`, without ending it.
+
+        It stays if the process dies. Raises `GateError` if the run has ended already.
+        """
+        with self._store.writing() as session:
+            row = self._open_row(session)
+            row.model, row.result = model, schema.canonical(dict(result))
             self._store.chain.record(session, row)
 
     def finish(

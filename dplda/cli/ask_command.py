@@ -92,6 +92,7 @@ def ask(
     asked = replace(file.options, batch=batch or file.options.batch, simulate_seed=seed)
     planned = plan_questions(file.questions, source, ledger, asked)
     inspected = {**dict.fromkeys(READING_NAMES), **file.reading, "yes": options["yes"], "date_format": file.date_format}
+    inspected["before_date_format"] = "date_format: "
     if options["dry_run"]:
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)

@@ -27,6 +27,7 @@ from dplda.cli.console import print_json, say, table
 from dplda.cli.expectations import about, tell_expected
 from dplda.cli.options import (
     READING_NAMES,
+    before_date_format,
     corpus_argument,
     find_ledger,
     first_records,
@@ -194,7 +195,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
     _look_at_repeats(chosen, report)
-    _look_at_dates(report, options.get("date_format") or "")
+    _look_at_dates(report, options)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     total, n_rare = report.sample.total, report.sample.n_rare
@@ -340,18 +341,16 @@ def _is_category(column: ColumnFacts, n: int) -> bool:
     return n >= _LEAST_ROWS and column.text_share > 0 and column.mean_words < 3 and column.distinct_share <= 0.1
 
 
-def _look_at_dates(report: Report, declared: str) -> None:
-    """Note columns of dates that are read only if their format is declared, and that the `declared` one does not read.
-
-    `declared` is empty if there is none.
-    """
+def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
+    """Note columns of dates that are read only if their format is declared, and that the declared one does not read."""
+    declared = options.get("date_format") or ""
     for column in report.columns:
         if column.date_formats is None or column.name in report.text_fields:
             continue
         if not {"", declared} & set(column.date_formats):
             report.remarks.append(
                 f"Not all dates in {column.name!r} are in ISO 8601. To tabulate by them, give "
-                f"{say_formats(column.date_formats)}."
+                f"{say_formats(column.date_formats, before_date_format(options))}."
             )
 
 
@@ -607,6 +606,6 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     if quoted.share_of_mu_squared < quoted.share:
         report.price += (
             " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "
-            "epsilon costs the same. With public lists (--groups, --from and --to of periods, or --vocabulary of "
+            "epsilon costs the same. With public lists (groups, from and to of periods, or a vocabulary of "
             f"words) it would be {quoted.share_of_mu_squared:.1%}."
         )

@@ -204,12 +204,12 @@ def chosen_categories(
 
     if question is None:
         if answers is not None or endpoint is not None or model is not None:
-            raise click.UsageError("--answers, --endpoint and --model are about --question: give it, too.")
+            raise click.UsageError("answers, endpoint and model are about a question: give it, too.")
         return None if rules is None else listed_categories(rules, language=language or "en")
     if rules is not None:
-        raise click.UsageError("give --categories or --question, not both: each is a run of its own.")
+        raise click.UsageError("give categories or a question, not both: each is a run of its own.")
     if answers is None or endpoint is None or model is None:
-        raise click.UsageError("--question needs --answers ANSWER,..., --endpoint URL and --model NAME.")
+        raise click.UsageError("a question needs answers, the endpoint of a server, and the model to ask there.")
     server = ChatServer(endpoint, model, timeout)
     if not server.is_local and not remote:
         raise click.UsageError(
@@ -270,6 +270,11 @@ def question_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Return the `question_options` as parameters of `dplda.tabulate`, `dplda.evaluate` and `dplda.count`."""
     given = {name: options[name] for name in _QUESTION_OPTIONS if name in options}
     return {**given, "simulate_seed": simulate_seed(options)}
+
+
+def before_date_format(options: Mapping[str, Any]) -> str:
+    """Return what the user writes before a format of dates: an option, or a key of a plan, which is in `options`."""
+    return str(options.get("before_date_format", "--date-format "))
 
 
 group_field_option = click.option(

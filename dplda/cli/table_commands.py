@@ -19,6 +19,7 @@ from dplda.cli.check_command import Report, look, show_dry_run
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
+    before_date_format,
     first_records,
     json_option,
     ledger_option,
@@ -244,10 +245,11 @@ def add_misfits(
 ) -> None:
     """Add to the `report` of a dry run which of the first records would be in no group."""
     for each in _misfits(source, wanted, report.sample):
+        told = each.in_words(before_date_format(options))
         if each.doubtful and not options["yes"]:
-            report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
+            report.problems.append(f"{told} {_OTHERWISE.capitalize()}")
         else:
-            report.remarks.append(str(each))
+            report.remarks.append(told)
 
 
 def ask_about_misfits(
@@ -265,7 +267,7 @@ def ask_about_misfits(
         with suppress(InputError):  # the run says why they cannot be read
             sample = first_records(find_paths(list(corpus)), options)
     found = _misfits(source, wanted, sample)
-    private_notes([str(each) for each in found])
+    private_notes([each.in_words(before_date_format(options)) for each in found])
     if any(each.doubtful for each in found) and not options["yes"]:
         confirm("A table of these would say little. Charge the budget all the same?", otherwise=_OTHERWISE)
 
@@ -438,8 +440,8 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
     if 2 * rest > units.value.sum() and not expected:
         say(
             f"Most {unit}s are in {OTHER!r}: do the values of the column match the groups, capital letters too? "
-            "Are its dates in ISO 8601, such as 2024-03-31, or in --date-format, and in the range? Groups of few "
-            "documents need a larger epsilon.",
+            "Are its dates in ISO 8601, such as 2024-03-31, or in the date format that was given, and in the range? "
+            "Groups of few documents need a larger epsilon.",
             style="yellow",
         )
     in_all = f", of {size} in all" if size else ""

@@ -127,7 +127,8 @@ def plan_counts(
     names = corpus.categories
     if not names:
         raise InputError(
-            "the documents were not asked anything: name --categories FILE, or import them with --categories."
+            "the documents were not asked anything: give categories, or import them with categories: "
+            "dplda corpus import --categories FILE"
         )
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
     one_answer = "by" in corpus.category_facts  # of a question

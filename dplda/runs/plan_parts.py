@@ -12,12 +12,12 @@ _RECORDED = {"tabulate": "table", "count": "count", "words": "words"}  # kinds o
 
 
 def is_plan(run: RunRecord) -> bool:
-    """Whether `run` is a finished run of a plan."""
+    """Whether `run` is a run of a plan that has an answer, also if it did not come to its end."""
     return run.parameters.get("kind") == PLAN and run.result is not None
 
 
 def parts_of(run: RunRecord) -> list[RunRecord]:
-    """Return the answers of a finished run of a plan as runs of their own kinds; a list of any other run alone."""
+    """Return the answers of a run of a plan as runs of their own kinds; a list of any other run alone."""
     if not is_plan(run) or run.result is None:
         return [run]
     asked = zip(run.parameters["questions"], run.result["answers"], strict=True)

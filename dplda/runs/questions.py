@@ -2,7 +2,8 @@
 
 The questions share the budget of the run by their weights, in mu^2. Each is planned as a run of its own with its part,
 and the run reserves the events of all of them (docs/privacy.md, section 4.2). They are answered in the order of the
-plan, from one pass of reading. Where the released numbers do not support an answer, the others are kept.
+plan, from one pass of reading. Each answer is kept as soon as it is released, so that it stays if the run is killed.
+Where the released numbers do not support an answer, the others are kept.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_NOT_REACHED = "the run has not come to this question, or was interrupted before."
 _LEAST_SHARE = 1e-4  # of a question; its numbers would be noise alone
 _WEIGHTS: dict[Kind, float] = {"fit": 4.0, "tabulate": 1.0, "count": 1.0, "words": 2.0}
 
@@ -78,7 +80,8 @@ class Findings:
     tables: tuple[Tables | None, ...]
     """The answer to each question; None if it is the topics, or there is none."""
     reasons: tuple[str, ...] = ()
-    """Why each question has no answer, from released numbers; empty for one that has. Without any, all have one."""
+    """Why each question has no answer: released numbers, or the run did not come to it; empty for one that has. Without
+    any, all have one."""
 
     @property
     def topic_tables(self) -> list[Tables]:
@@ -167,6 +170,15 @@ def plan_questions(
 
     def learn(opened: OpenRun) -> Findings:
         fitted, answers, reasons = model, list[Tables | None](), list[str]()
+
+        def found_so_far() -> Findings:
+            texts = tuple(question.text for question in questions)
+            left = len(questions) - len(answers)
+            why = (*reasons, *[_NOT_REACHED] * left)
+            own = fitted if "fit" in kinds else None
+            tables = (*answers, *[None] * left)
+            return Findings(opened.id, opened.privacy, texts, own, tables, why if any(why) else ())
+
         for question, part in zip(questions, parts, strict=True):
             opened.gate.use_all_words()  # not those of the question before
             found, reason = None, ""
@@ -181,11 +193,11 @@ def plan_questions(
                 fitted, found = found, None
             answers.append(found)
             reasons.append(reason)
+            if not all(reasons):
+                opened.keep(found_so_far())
         if all(reasons):
             raise UnsupportedByData(reasons[0])
-        texts = tuple(question.text for question in questions)
-        own = fitted if "fit" in kinds else None
-        return Findings(opened.id, opened.privacy, texts, own, tuple(answers), tuple(reasons) if any(reasons) else ())
+        return found_so_far()
 
     asked = [
         {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}

@@ -33,7 +33,7 @@ from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
 from dplda.budget.ledger_records import PLACES
 from dplda.budget.sketches import Fingerprint
-from dplda.model.topic_model import TopicModel, release_space, reserve_space
+from dplda.model.topic_model import TEXT_FILE, TopicModel, release_space, reserve_space
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
 from dplda.private.noise import ExactNoise, SimulatedNoise
@@ -169,20 +169,29 @@ class Run(Generic[Result]):
             gate = (ExactGate if self.exact else Curator)(
                 engine(store), self.events, charge, noise, adjacency=self.privacy.adjacency, progress=watch
             )
+
+            def save(result: Result | Answer) -> tuple[str | None, dict[str, Any] | None]:
+                """Save the model of `result`, if it has one; return its path, and what the ledger keeps."""
+                # the answers to a plan of questions (`dplda.runs.questions`) may have topics among them
+                model = result if isinstance(result, TopicModel) else getattr(result, "model", None)
+                if model is not None and folder is not None and not (folder / TEXT_FILE).is_file():
+                    watch.start("save")
+                    model.save(folder)
+                saved = None if model is None or folder is None else str(folder.resolve())
+                return saved, None if isinstance(result, TopicModel) else result.released()
+
+            def keep(answers: Answer) -> None:
+                saved, released = save(answers)
+                recorder.keep(model=saved, result=released or {})
+
             try:
-                result = self.learn(OpenRun(self.id, made_by, gate, watch, self.statement))
+                result = self.learn(OpenRun(self.id, made_by, gate, watch, self.statement, keep))
             except UnsupportedByData as error:
                 raise UnsupportedByData(f"{error} {self._spent(charged, recorded=ledger is not False)}") from None
 
             # Saved:
-            # the answers to a plan of questions (`dplda.runs.questions`) may have topics among them
-            model = result if isinstance(result, TopicModel) else getattr(result, "model", None)
-            released = None if isinstance(result, TopicModel) else result.released()
-            saved = None if model is None or folder is None else str(folder.resolve())
-            if model is not None and folder is not None:
-                watch.start("save")
-                model.save(folder)
-            elif folder is not None:
+            saved, released = save(result)
+            if saved is None and folder is not None:
                 release_space(folder)
             watch.stop()
             recorder.finish(model=saved, seconds=watch.seconds, result=released)
@@ -243,12 +252,13 @@ class Run(Generic[Result]):
         """Return what an interrupted run spent, according to the ledger."""
         if not record.is_charged:
             return f"Run {self.id} had charged nothing: the ledger has returned its whole budget."
+        again = "" if record.result is None else f" Its answers so far: dplda tables {self.id}"
         if self.reason:
-            return f"Run {self.id} is {self.reason}; the ledger keeps a record of it."
+            return f"Run {self.id} is {self.reason}; the ledger keeps a record of it.{again}"
         share, promise = self._share_and_promise(record.cost)
         return (
             f"Run {self.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
-            f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}."
+            f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}.{again}"
         )
 
     def _share_and_promise(self, spent: Cost) -> tuple[str, str]:
@@ -272,6 +282,8 @@ class OpenRun:
     """Measures the time of each stage."""
     privacy: PrivacyStatement
     """The guarantee of the whole run."""
+    keep: Callable[[Answer], None]
+    """Saves what was released so far, so that it stays if the run is killed."""
 
 
 @dataclass
@@ -320,6 +332,8 @@ class _Unrecorded:
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return all documents."""
         return np.ones(len(ids), np.bool_)
+
+    def keep(self, *, model: str | None, result: Mapping[str, Any]) -> None: ...
 
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None

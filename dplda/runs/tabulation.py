@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -169,7 +170,7 @@ def prepare_tables(
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
             raise InputError(
                 f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
-                f"import it with --group-field {column}."
+                f"import it again: dplda corpus import --group-field {shlex.quote(column)}"
             )
     for table in tables:
         if len({each.attribute.name for each in table}) < len(table):
@@ -309,9 +310,9 @@ def groupings(
     by = [by] if isinstance(by, str) else by
     if not isinstance(by, Sequence) or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
-    first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
+    first, last = (_day(name, value) for name, value in zip(("first", "last"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
-        raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
+        raise InputError("give the first day and the last day of a range, in this order, or neither.")
     time_zone(zone)
     check_date_format(date_format)
     tables = tuple(
@@ -419,7 +420,7 @@ def _day(name: str, value: str | date | None) -> date | None:
             return value
         return date.fromisoformat(value)
     except (ValueError, TypeError):
-        raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
+        raise InputError(f"the {name} day must be a day such as 2024-03-01, got {value!r}.") from None
 
 
 @dataclass(frozen=True)
@@ -439,11 +440,15 @@ class Misfits:
     """What else the values show, in words."""
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, given_by: str = "date_format=") -> str:
+        """Tell the misfits; `given_by` is what is written before a format of dates, as in `say_formats`."""
         # Only all are 100 %, and none are 0 %.
         percents = {reason: 100 if n == 1 else min(max(round(100 * n), 1), 99) for reason, n in self.shares.items()}
         listed = [f"{percent} % {reason}" for reason, percent in percents.items()]
         listed += [f"none is in {group}" for group in self.absent]
-        readable = f" Their dates can be read with {say_formats(self.formats)}." if self.formats else ""
+        readable = f" Their dates can be read with {say_formats(self.formats, given_by)}." if self.formats else ""
         found = ", ".join(listed) or "all can be grouped"
         return f"Of the first {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
 

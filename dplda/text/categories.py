@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dplda.base.characters import composed, is_name
-from dplda.base.chat_server import ChatServer
+from dplda.base.chat_server import ChatServer, RequestRefused
 from dplda.base.errors import InputError
 from dplda.text.reading_options import NO_WHITE_SPACE
 from dplda.text.records import Defect, Records, TextRecord, group_value
 
-_TRIAL = "This is a trial of the function."  # public
+_TRIAL = "This is a trial, and no document."  # public
 NONE, NO_ANSWER = "(none of these)", "(no answer)"
 RULES = (
     "Write for example: refund: [refund, money back] for words and phrases, refund: {expression: 'refund(s|ed)?'} for "
@@ -62,6 +62,8 @@ class Categories:
     """Whether `match` is the same for equal definitions, so that answers may be kept with the documents' words."""
     slow: bool = False
     """Whether an answer takes so long that few documents should be read at once."""
+    try_out: Callable[[], None] = lambda: None
+    """Raises `InputError` if `match` cannot work. Called before the first document is read."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.given) <= _MOST_CATEGORIES:
@@ -213,8 +215,9 @@ def asked_categories(question: str, answers: Sequence[str], server: ChatServer) 
     """Return the `answers` that a language model on `server` gives to `question` about each document, one at a time.
 
     It is asked at temperature 0, about the first 20,000 characters of one document in each request. A reply that is not
-    one of `answers` is no answer. The user declares that the reply depends on nothing but the request. Raises
-    `InputError` if the server cannot be reached, which ends the run.
+    one of `answers` is no answer, and so is a document that the server refuses, as too long or against its rules. The
+    user declares that the reply depends on nothing but the request. Raises `InputError` if the server cannot be
+    reached, or refuses a made-up text as well, which ends the run.
     """
     if not question.strip():
         raise InputError("the question is empty.")
@@ -223,13 +226,26 @@ def asked_categories(question: str, answers: Sequence[str], server: ChatServer) 
         raise InputError("two answers differ in capital letters or full stops alone.")
     task = _TASK.format(answers=", ".join(answers))
 
+    def about(text: str) -> str:
+        return f"Question: {question}\n\nText:\n{text[:_LONGEST_TEXT]}"
+
     def match(text: str, values: _Values) -> Collection[int] | None:
-        reply = server.ask(task, f"Question: {question}\n\nText:\n{text[:_LONGEST_TEXT]}").rpartition(_THOUGHTS)[2]
-        number = place.get(_plain(reply))
+        try:
+            reply = server.ask(task, about(text))
+        except RequestRefused:
+            try_out()  # if the server refuses whatever it is asked, that is no answer of this document
+            return None
+        number = place.get(_plain(reply.rpartition(_THOUGHTS)[2]))
         return None if number is None else [number]
 
+    def try_out() -> None:
+        try:
+            server.try_out(task, about(_TRIAL))
+        except InputError as error:
+            raise InputError(f"{error} It was asked about a made-up text ({_TRIAL!r}). Nothing was spent.") from None
+
     definition = {"question": question, "answers": list(answers), "by": server.model, "endpoint": server.endpoint}
-    return Categories(tuple(answers), match, definition, slow=True)
+    return Categories(tuple(answers), match, definition, slow=True, try_out=try_out)
 
 
 def _plain(answer: str) -> str:
@@ -240,10 +256,12 @@ def _plain(answer: str) -> str:
 def answered(records: Records, categories: Categories, columns: Sequence[str]) -> Records:
     """Return a reader of the documents of `records`, whose values in the group `columns` one more follows.
 
-    It is the numbers of the document's answers, separated by spaces.
+    It is the numbers of the document's answers, separated by spaces. Raises `InputError` before it reads a document if
+    the categories cannot be asked.
     """
 
     def read(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        categories.try_out()
         for record in records(skip):
             if isinstance(record, Defect):
                 yield record

@@ -160,11 +160,15 @@ def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     return () if sum(map(bool, map(_LIKE_DATE.match, others))) >= _SHARE * len(values) else None
 
 
-def say_formats(formats: Sequence[str]) -> str:
-    """Put `formats`, as `date_formats` returns them, into words: the option that reads such dates."""
+def say_formats(formats: Sequence[str], given_by: str = "date_format=") -> str:
+    """Put `formats`, as `date_formats` returns them, into words: the option that reads such dates.
+
+    `given_by` is what is written before a format: in Python, ``date_format=``.
+    """
+    option, quote = given_by.rstrip(" =:"), shlex.quote if given_by.startswith("--") else repr
     if not formats:
-        return "--date-format with the format that their writer used, such as '%d.%m.%Y' for 31.12.2024"
-    named = [f"--date-format {shlex.quote(format)}" if format else "no --date-format (ISO 8601)" for format in formats]
+        return f"{option} with the format that their writer used, such as '%d.%m.%Y' for 31.12.2024"
+    named = [f"{given_by}{quote(format)}" if format else f"no {option} (ISO 8601)" for format in formats]
     which = " (the dates fit both: you must know which is right)" if len(formats) > 1 else ""
     return f"{' or '.join(named)}{which}"
 

@@ -96,7 +96,7 @@ def text_code(text: str) -> bytes:
     if text.isascii():
         letters = text.encode().translate(None, _SPACES)
     else:
-        letters = "".join(composed(text).split()).encode("utf-8", "surrogatepass")
+        letters = composed("".join(text.split())).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(letters, digest_size=TEXT_BYTES, person=b"dplda text").digest()
 
 

@@ -11,7 +11,7 @@ import threading
 import pytest
 from chat_stand_in import StandIn, chat
 
-from dplda.base.chat_server import ChatServer
+from dplda.base.chat_server import ChatServer, RequestRefused
 from dplda.base.errors import InputError
 
 
@@ -45,7 +45,13 @@ def test_no_proxy_sees_the_question(server: StandIn) -> None:
 )
 def test_what_is_no_answer_or_too_large_is_empty(server: StandIn, body: bytes) -> None:
     server.body = body
-    assert ChatServer(server.address, "small").ask("Task.", "Question?") == ""
+    small = ChatServer(server.address, "small")
+    assert small.ask("Task.", "Question?") == ""
+    if body == chat(None):  # a chat completion that says nothing
+        small.try_out("Task.", "Question?")
+        return
+    with pytest.raises(InputError, match="not as a language model"):
+        small.try_out("Task.", "Question?")
 
 
 @pytest.mark.parametrize(
@@ -58,9 +64,17 @@ def test_a_server_that_refuses_or_redirects_is_one_clear_line(server: StandIn, s
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503])
+def test_statuses_that_refuse_one_request_are_told_from_those_that_may_follow_from_others(server, status):
+    server.status = status
+    with pytest.raises(InputError) as error:
+        ChatServer(server.address, "small").ask("Task.", "Question?")
+    assert isinstance(error.value, RequestRefused) == (status in (400, 413, 422))
+
+
 def test_a_server_that_is_slow_or_absent_is_one_clear_line(server: StandIn) -> None:
     server.seconds = 1.0
-    with pytest.raises(InputError, match="--timeout"):
+    with pytest.raises(InputError, match="timeout long enough"):
         ChatServer(server.address, "small", seconds=0.2).ask("Task.", "Question?")
     with pytest.raises(InputError, match=r"127.0.0.1:9"):
         ChatServer("http://127.0.0.1:9/v1", "small").ask("Task.", "Question?")

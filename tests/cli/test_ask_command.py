@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from full_helpers import full_after
 
-from dplda.budget import Ledger
+from dplda.budget import Ledger, Reservation
 from dplda.budget.accountant import run_epsilon
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
@@ -188,6 +191,17 @@ def test_a_dry_run_does_not_ask_for_a_date_format_that_was_given(dplda, plan, co
     assert "--date-format" in dplda(*asked, *own, "--yes").out
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_plan_is_told_of_dates_by_its_keys(dplda, home, plan, options):
+    told = dplda("ask", written(home, date_format=None), *options)
+    assert "can be read with date_format: '%d/%m/%Y' or date_format: '%m/%d/%Y'" in told.out + told.err
+    assert "--date-format" not in told.out + told.err
+    backwards = dplda("ask", written(home, **{"from": "2024-03-31", "to": "2024-01-01"}), *options)
+    assert "give the first day and the last day" in backwards.err
+    assert "--from" not in backwards.err
+    assert Ledger().runs() == []
+
+
 def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
     weekly = written(home, series="weekly", corpus=None)
     Ledger().grant("weekly", epsilon=80.0, delta=1e-5)
@@ -220,3 +234,33 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     again = dplda("tables", Ledger().runs()[-1].id)
     assert again.status == 0, again.err
     assert again.out.count("No answer: ") == 2
+
+
+@pytest.mark.parametrize("n_answered", full_after(1, [2, 1, 3]))
+def test_a_killed_plan_shows_the_answers_that_it_has_on_screen_and_page(dplda, home, plan, n_answered):
+    child = os.fork()
+    if child == 0:
+        keep, seen = Reservation.keep, []
+
+        def kill(self: Reservation, **kept: Any) -> None:
+            keep(self, **kept)
+            seen.append(kept)
+            if len(seen) == n_answered:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Reservation.keep = kill  # type: ignore[method-assign]
+        dplda("ask", plan, "--quiet")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    (record,) = Ledger().runs()
+    again, page = dplda("tables", record.id), dplda("report", record.id, "-o", "a.html")
+    assert (again.status, page.status) == (0, 0), again.err + page.err
+    html = (home / "a.html").read_text(encoding="utf-8")
+    for place, question in enumerate(PLAN["questions"]):
+        assert question["ask"] in again.out
+        told = again.out.partition(question["ask"])[2].strip().startswith("No answer: the run has not come to this")
+        assert told == (place >= n_answered)
+    assert again.out.count("No answer: ") == html.count("<p>No answer: ") == 4 - n_answered
+    assert "topic" in html
+    assert [run.cost for run in Ledger().runs()] == [record.cost]
+    assert dplda("budget", "verify").status == 0

@@ -195,7 +195,7 @@ def test_public_groups_come_from_a_file(dplda, tickets, fitted, home):
     ("words", "told"),
     [
         (["--by", "colour"], "group_field 'colour' is not a column"),
-        (["--by", "month(day)", "--from", "2024-01-01"], "first day (--from)"),
+        (["--by", "month(day)", "--from", "2024-01-01"], "give the first day and the last day"),
         (["--by", "team", "--out", "t.txt"], "must end in .csv, .parquet, .json"),
         (["--by", "team", "--groups", "absent.yaml"], "cannot read absent.yaml"),
         (["--by", "team", "--seed", "1"], "--seed requires --simulate"),

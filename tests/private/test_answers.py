@@ -131,7 +131,7 @@ def test_an_import_whose_server_went_away_goes_on_with_the_answers_it_had(tmp_pa
         corpus = of_file(tmp_path).asking(questions)
         with pytest.raises(InputError, match="did not answer"):
             corpus.write(tmp_path / "store")
-        assert len(server.asked) == 26
+        assert len(server.asked) == 26  # a made-up text, and 25 documents
         server.failing = False
         corpus.write(tmp_path / "store")
         assert len(server.asked) < 26 + len(RECORDS) - 10, "answers are kept every minute"

@@ -201,9 +201,32 @@ def test_a_server_that_goes_away_ends_the_run_before_anything_is_spent(ledger, t
         asked = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
         counts = dplda.count(source, asked, epsilon=8.0, ledger=ledger)
         dplda.count(source, asked, epsilon=1.0, ledger=ledger)
-        assert len(server.asked) == 60, "answers are kept with the prepared store"
+        assert len(server.asked) == 61, "a made-up text, and once each document: answers are kept"
     np.testing.assert_allclose(counts[0].matches().value[0], [40, 0, 0, 20], atol=6)
     assert [run.is_charged for run in ledger.runs()].count(True) == 2
+
+
+def test_documents_that_the_server_refuses_are_counted_without_an_answer(ledger):
+    def reply(question: str) -> bytes:
+        server.status = 400 if "late" in question.partition("Text:")[2] else 200
+        return chat("yes" if "refund" in question.partition("Text:")[2] else "no")
+
+    with stand_in() as server:
+        server.reply = reply
+        asked = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
+        (one,) = dplda.count(corpus(RECORDS[:120]), asked, epsilon=8.0, ledger=ledger)
+    np.testing.assert_allclose(one.matches().value[0], [60, 30, 0, 30], atol=6)
+
+
+def test_a_server_that_is_no_language_model_spends_nothing_and_sees_no_document(ledger):
+    with stand_in() as server:
+        server.body = b"<html>It works!</html>"
+        asked = asked_categories("Refund?", ["yes", "no"], ChatServer(server.address, "m"))
+        with pytest.raises(InputError, match="not as a language model"):
+            dplda.count(corpus(), asked, epsilon=1.0, ledger=ledger)
+        assert len(server.asked) == 1
+    assert [run.is_charged for run in ledger.runs()] == [False]
+    assert ledger.dataset("c").spent_epsilon == 0
 
 
 def test_a_run_beyond_the_budget_is_refused_before_it_is_read(ledger):

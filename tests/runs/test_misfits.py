@@ -54,8 +54,8 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (between(*RANGES), ["2024-01-05", "2023-01-01"], "50 % are in neither group, none is in 2024-07.", False),
         (between(*RANGES), ["2023-01-01"] * 3, "100 % are in neither group", True),
         (between(*RANGES), ["25.01.2024", "2024-07-01"], "50 % hold no date in ISO 8601", True),
-        (between(*RANGES), ["25.01.2024", *["2024-07-01"] * 9], "read with --date-format %d.%m.%Y.", False),
-        (between(*RANGES), ["15.01.2024", "15.07.2024"], "read with --date-format %d.%m.%Y.", True),
+        (between(*RANGES), ["25.01.2024", *["2024-07-01"] * 9], "read with date_format='%d.%m.%Y'.", False),
+        (between(*RANGES), ["15.01.2024", "15.07.2024"], "read with date_format='%d.%m.%Y'.", True),
         (between(*RANGES, date_format="%d.%m.%Y"), ["2024.07.01", "5.1.2024"], "date in the format %d.%m.%Y", False),
     ],
 )

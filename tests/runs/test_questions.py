@@ -177,8 +177,11 @@ def test_a_series_needs_topics_to_continue(ledger):
         plan_questions(ABOUT[1:2], corpus(), ledger, options(series="weekly", batch="w1"))
 
 
-@pytest.mark.parametrize("charges", [0, 1, 6])
-def test_what_a_killed_plan_reserved_is_spent_and_no_answer_is_kept(tmp_path, ledger, charges):
+@pytest.mark.parametrize("n_answered", full_after(2, [0, 2, 1, 3, 4]))
+def test_what_a_killed_plan_reserved_is_spent_and_what_it_answered_is_kept(tmp_path, ledger, n_answered):
+    """Killed before the first charge of the question after `n_answered`, or before it ends."""
+    first = QUESTIONS[:n_answered]
+    charges = len(plan_questions(first, corpus(), ledger, options()).events) if first else 0
     child = os.fork()
     if child == 0:
         seen = 0
@@ -192,18 +195,52 @@ def test_what_a_killed_plan_reserved_is_spent_and_no_answer_is_kept(tmp_path, le
             charge(self, event)
 
         Reservation.charge = killing
+        Reservation.finish = lambda self, **_: os.kill(os.getpid(), signal.SIGKILL)
         run = plan_questions(QUESTIONS, corpus(), ledger, options())
         run.execute(ledger, folder=tmp_path / "models" / run.id)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     left = Ledger(tmp_path / "l.db")
     (record,) = left.runs()
-    assert (record.status, record.result, is_plan(record)) == ("reserved", None, False)
+    assert (record.status, is_plan(record)) == ("reserved", n_answered > 0)
     assert record.cost == cost(record.events)
     assert sum(planned.charged for planned in record.plan) == charges
-    assert parts_of(record) == [record]
     assert left.verify().ok
-    assert latest_indicators(left, "tickets") == []
+    if n_answered == 0:
+        assert (record.result, record.model, parts_of(record)) == (None, None, [record])
+        assert latest_indicators(left, "tickets") == []
+        return
+    findings = load_findings(record, dplda.load(record.model))
+    assert findings.privacy.epsilon == pytest.approx(run_epsilon(record.events, 1e-6)), "that of the whole plan"
+    assert len(findings.model.topics) == 2
+    for place, (question, answer, reason) in enumerate(findings.answers):
+        assert question == QUESTIONS[place].text
+        assert ("interrupted" in reason) == (place >= n_answered)
+        assert (answer is not None) == (1 <= place < n_answered)
+    assert [part.parameters["kind"] for part in parts_of(record)] == ["table", "count", "words"][: n_answered - 1]
+    assert len(latest_indicators(left, "tickets")) == max(0, n_answered - 2)
+
+
+def test_a_plan_that_is_stopped_keeps_what_it_answered_and_is_charged_for_it_alone(ledger, monkeypatch):
+    def stop(self, event):
+        monkeypatch.setattr(Reservation, "charge", interrupt)
+        charge(self, event)
+
+    def interrupt(self, event):
+        raise KeyboardInterrupt
+
+    charge = Reservation.charge
+    monkeypatch.setattr(Reservation, "charge", stop)
+    run = plan_questions([replace(ABOUT[1], tables=groupings("team", GROUPS)), ABOUT[1]], corpus(), ledger, options())
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run.execute(ledger)
+    (record,) = ledger.runs()
+    assert (record.status, [planned.charged for planned in record.plan].count(True)) == ("cancelled", 1)
+    assert f"dplda tables {record.id}" in "".join(stopped.value.__notes__)
+    first, second = load_findings(record, None).answers
+    assert first[1] is not None
+    assert second[1] is None
+    assert "interrupted" in second[2]
 
 
 def test_each_batch_of_a_series_is_answered_alone_and_continues_topics(tmp_path):

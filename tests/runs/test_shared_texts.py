@@ -53,6 +53,7 @@ def test_texts_that_were_read_in_another_way_share_one_budget(ledger, reading):
 def test_white_space_line_ends_and_forms_of_accents_make_no_other_text(ledger):
     copies = [text.replace(" ", "\r\n ").replace("é", "e\u0301") + "\n" for text in TEXTS]
     assert list(map(text_code, copies)) == list(map(text_code, TEXTS))
+    assert text_code("Cafe\u2009\u0301") == text_code("Café"), "white space parts no accent from its letter"
     spend(ledger, "first", of(ledger, TEXTS))
     spend(ledger, "second", of(ledger, copies, ngrams=2))
     assert ledger.dataset("first").linked == ("first", "second")

@@ -244,12 +244,54 @@ def test_each_request_holds_one_document_and_nothing_else():
         assert len(server.questions[1]) < 20_100
 
 
-@pytest.mark.parametrize("status", [302, 400, 500])
-def test_a_server_that_refuses_is_no_answer_and_no_document(status):
+@pytest.mark.parametrize("status", [302, 400, 401, 404, 413, 422, 429, 500])
+def test_a_server_that_refuses_whatever_it_is_asked_is_an_error_that_quotes_no_document(status):
     with stand_in() as server:
         server.body, server.status = chat("yes"), status
-        with pytest.raises(InputError, match="did not answer"):
+        with pytest.raises(InputError, match="did not answer") as error:
             asked(server).answers("secret text", {})
+        assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_document_that_the_server_refuses_has_no_answer_whatever_came_before(status):
+    texts = ["first", "secret text", "second", "secret text"]
+    with stand_in() as server:
+
+        def reply(question: str) -> bytes:
+            server.status = status if "secret" in question else 200
+            return chat("yes")
+
+        server.reply = reply
+        categories = asked(server)
+        for order in (texts, texts[::-1]):
+            assert [named(categories, text) for text in order] == [
+                {NO_ANSWER} if "secret" in text else {"yes"} for text in order
+            ]
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_a_status_that_may_follow_from_other_requests_is_an_error_also_for_one_document(status):
+    with stand_in() as server:
+
+        def reply(question: str) -> bytes:
+            server.status = status if "secret" in question else 200
+            return chat("yes")
+
+        server.reply = reply
+        with pytest.raises(InputError, match=f"status {status}"):
+            asked(server).answers("secret text", {})
+
+
+@pytest.mark.parametrize("answer", [(404, b""), (400, b""), (500, b""), (200, b"<html>"), (200, b"{}")])
+def test_a_server_is_tried_on_a_made_up_text_before_a_document_is_read(answer):
+    unread = iter([TextRecord("1", b"u" * 16, "a document", ())])
+    with stand_in() as server:
+        server.status, server.body = answer
+        with pytest.raises(InputError, match="made-up text"):
+            next(answered(lambda skip=0: unread, asked(server), [])())
+        assert len(server.asked) == 1
+    assert next(unread)
 
 
 def test_a_server_that_is_silent_or_gone_is_no_answer():

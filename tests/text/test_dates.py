@@ -28,7 +28,9 @@ def test_the_only_format_that_fits_is_found(format):
 def test_days_and_months_that_may_change_places_are_said_to():
     found = date_formats([f"{day.month:02}/{day.month:02}/2024" for day in DAYS])
     assert found == ("%d/%m/%Y", "%m/%d/%Y")
-    assert say_formats(found).startswith("--date-format %d/%m/%Y or --date-format %m/%d/%Y (the dates fit both")
+    assert say_formats(found).startswith("date_format='%d/%m/%Y' or date_format='%m/%d/%Y' (the dates fit both")
+    assert say_formats(found, "--date-format ").startswith("--date-format %d/%m/%Y or --date-format %m/%d/%Y (the")
+    assert say_formats(found, "date_format: ").startswith("date_format: '%d/%m/%Y' or date_format: '%m/%d/%Y' (the")
 
 
 @pytest.mark.parametrize("value", ["29-FEB-2024 at 10", "2024 March 5, 7h", "5th of March 2024", "5/Mar/2024"])
