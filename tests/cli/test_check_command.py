@@ -420,9 +420,9 @@ def test_a_folder_of_empty_files_is_a_problem(dplda, home: Path) -> None:
 
 def test_a_headline_that_begins_the_text_is_no_second_text_and_html_is_told(dplda, home: Path) -> None:
     words = ["prices", "rose", "again", "markets", "oil", "games", "final", "minister", "vote", "rain"]
-    rows = [f"{' '.join(words[(i + j) % 10] for j in range(25))} said {i}" for i in range(200)]
-    for name, head, body in (("own", lambda row: row[60:100], str), ("cut", lambda row: f"{row[:40]} ...", str)):
-        lines = [json.dumps({"headline": head(row), "article": body(row)}) for row in rows]
+    rows = [f"number {i} said {' '.join(words[(i + j) % 10] for j in range(25))}" for i in range(200)]
+    for name, head in (("own", lambda row: f"{row[60:90]} {row[:11]}"), ("cut", lambda row: f"{row[:40]} ...")):
+        lines = [json.dumps({"headline": head(row), "article": row}) for row in rows]
         (home / f"{name}.jsonl").write_text("\n".join(lines))
     assert "--text-field headline --text-field article" in dplda("check", "own.jsonl").out
     cut = dplda("check", "cut.jsonl").out
