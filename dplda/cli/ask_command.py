@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from dplda.base.errors import InputError, UnsupportedByData
 from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
@@ -30,6 +33,7 @@ from dplda.cli.options import (
 from dplda.cli.table_commands import add_misfits, ask_about_misfits, show_topic_tables
 
 if TYPE_CHECKING:
+    from dplda.runs.advice import Advice
     from dplda.runs.questions import Findings
 
 
@@ -75,7 +79,8 @@ def ask(
     from dplda.model.topic_model import refuse_existing
     from dplda.report.answers_page import write_answers
     from dplda.runs.plan_files import read_plan
-    from dplda.runs.questions import plan_questions
+    from dplda.runs.questions import fit_of, plan_questions
+    from dplda.text.sampling import estimated_units
 
     if output is not None:
         refuse_existing(output)
@@ -96,6 +101,10 @@ def ask(
     if options["dry_run"]:
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)
+        if (fit := fit_of(file.questions, asked)) is not None and report.sample is not None and not asked.series:
+            report.unit = file.reading.get("unit_field")
+            report.n_units = estimated_units(report.sample, report.unit)
+            tell_expected(report, fit[0].settings(), partial(_in_plan, share=fit[1], delta=asked.delta))
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)
@@ -118,6 +127,14 @@ def ask(
             f"{missing} of {len(findings.questions)} questions have no answer. The other answers were kept: to ask "
             "again, write a plan without them."
         )
+
+
+def _in_plan(advice: Advice, share: float, delta: float) -> str:
+    """Say how a plan asks for the settings of `advice` if its fit has this `share` of its mu^2."""
+    from dplda.budget.accountant import capacity, gaussian_epsilon
+
+    whole = gaussian_epsilon(math.sqrt(capacity(advice.epsilon, delta).mu_squared / share), delta)
+    return f"`topics: {advice.topics}` and an epsilon of the plan of about {whole:.2g}"
 
 
 def show_findings(findings: Findings) -> None:

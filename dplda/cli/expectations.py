@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dplda.cli.check_command import Report
     from dplda.learning.settings import FitSettings
+    from dplda.runs.advice import Advice
 
 _PUBLIC_TEXT = (
     "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
@@ -15,11 +18,15 @@ _PUBLIC_TEXT = (
 _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 
 
-def tell_expected(report: Report, settings: FitSettings | None = None) -> list[str]:
+def tell_expected(
+    report: Report,
+    settings: FitSettings | None = None,
+    typed: Callable[[Advice], str] = attrgetter("options"),
+) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
-    command. Nothing is said of a corpus of unknown size.
+    command. Nothing is said of a corpus of unknown size. `typed` says how better settings are typed.
     """
     from dplda.runs.advice import USUAL, advise, judge
 
@@ -33,9 +40,9 @@ def tell_expected(report: Report, settings: FitSettings | None = None) -> list[s
         return []
     proposed = [] if (best.topics, best.epsilon) == USUAL else shlex.split(best.options)
     number = f"{about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
-    asked = f"{'--topics auto' if given.automatic else f'{given.topics} topics'} at epsilon {given.epsilon:g}"
+    asked = f"{'--topics auto' if given.automatic else f'{given.topics} topics'} at epsilon {given.epsilon:.3g}"
     most = "topics" if given.automatic else f"of {given.topics}"
-    helps = [f"{best.options} instead"] if best.ends_with_topics and best.options != given.options else []
+    helps = [f"{typed(best)} instead"] if best.ends_with_topics and best.options != given.options else []
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
     helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
     if not given.ends_with_topics:

@@ -155,12 +155,9 @@ def plan_questions(
             f"the weights differ too much: {least.text!r} would get less than a {1 / _LEAST_SHARE:,.0f}th of the "
             "budget. Give it a larger weight, or leave it out."
         )
-    mu_squared = capacity(options.epsilon, options.delta).mu_squared
     parts, events, statistics, outlook = list[_Part](), list[Event](), list[Statistic](), list[str]()
     for question in questions:
-        share = question.share / total
-        delta = share * options.delta
-        epsilon = gaussian_epsilon(math.sqrt(share * mu_squared), (1 - FAILURE_SHARE) * delta)
+        share, epsilon, delta = _part_of_budget(question, questions, options)
         parts.append(_plan(question, corpus, ledger, options, epsilon, delta))
         outlook.append(" ".join([f"{share:.0%} of the run's budget for {question.text!r}.", *parts[-1].outlook]))
         events += parts[-1].events
@@ -183,12 +180,21 @@ def plan_questions(
             opened.gate.use_all_words()  # not those of the question before
             found, reason = None, ""
             if question.about_topics and fitted is None:
-                reason = "the topics that this is about were not found."
+                words = (
+                    "the words that this compares are those of topics that were not found; name others: `vocabulary`."
+                )
+                reason = words if question.kind == "words" else "the topics that this is about were not found."
             else:
                 try:
                     found = part.run(fitted).learn(opened)
                 except UnsupportedByData as error:  # released numbers say so
                     reason = str(error)
+                    if question.kind == "fit" and len(questions) > 1:
+                        share = _part_of_budget(question, questions, options)[0]
+                        reason += (
+                            f" These numbers are of the fit alone, which has {share:.0%} of the budget: raise the "
+                            f"epsilon of the plan ({options.epsilon:g}) in proportion, or the `weight` of the fit."
+                        )
             if question.kind == "fit":
                 fitted, found = found, None
             answers.append(found)
@@ -215,6 +221,28 @@ def plan_questions(
         outlook=tuple(outlook),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
+
+
+def fit_of(questions: Sequence[Question], options: FitOptions) -> tuple[FitOptions, float] | None:
+    """Return the options of the fit that is one of `questions`, with its part of the budget, and its share in mu^2.
+
+    None without a fit.
+    """
+    for question in questions:
+        if question.kind == "fit":
+            share, epsilon, delta = _part_of_budget(question, questions, options)
+            return replace(options, **question.options, epsilon=epsilon, delta=delta), share
+    return None
+
+
+def _part_of_budget(
+    question: Question, questions: Sequence[Question], options: FitOptions
+) -> tuple[float, float, float]:
+    """Return the share of `question` in the budget of all, that of `options`, and its own epsilon and delta."""
+    share = question.share / math.fsum(each.share for each in questions)
+    delta = share * options.delta
+    mu_squared = share * capacity(options.epsilon, options.delta).mu_squared
+    return share, gaussian_epsilon(math.sqrt(mu_squared), (1 - FAILURE_SHARE) * delta), delta
 
 
 def _names(table: Sequence[Grouping]) -> str:

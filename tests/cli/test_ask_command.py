@@ -15,6 +15,10 @@ from full_helpers import full_after
 
 from dplda.budget import Ledger, Reservation
 from dplda.budget.accountant import run_epsilon
+from dplda.cli.ask_command import _in_plan
+from dplda.runs.advice import advise
+from dplda.runs.fit_options import FitOptions
+from dplda.runs.questions import Question, fit_of
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 PLAN: dict[str, Any] = {
@@ -230,6 +234,9 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     answer = dplda("ask", str(path), "--simulate", "-o", "page.html")
     assert answer.status == 4
     assert "2 of 3 questions have no answer" in answer.err
+    assert answer.out.count("These numbers are of the fit alone, which has 6") == 1
+    dry = " ".join(dplda("ask", str(path), "--dry-run").out.split())
+    assert "Do not run this: about 60 documents are too few for 5 topics at epsilon 0.8" in dry
     assert answer.out.count("No answer: ") == (home / "page.html").read_text().count("<p>No answer: ") == 2
     again = dplda("tables", Ledger().runs()[-1].id)
     assert again.status == 0, again.err
@@ -264,3 +271,12 @@ def test_a_killed_plan_shows_the_answers_that_it_has_on_screen_and_page(dplda, h
     assert "topic" in html
     assert [run.cost for run in Ledger().runs()] == [record.cost]
     assert dplda("budget", "verify").status == 0
+
+
+def test_a_plan_is_told_which_epsilon_gives_its_fit_what_it_needs():
+    advice = advise(1200)
+    whole = float(_in_plan(advice, share=0.5, delta=1e-6).split()[-1])
+    questions = [Question("What?", "fit", weight=1.0), Question("How many?", "count", weight=1.0)]
+    part, share = fit_of(questions, FitOptions(epsilon=whole, delta=1e-6))
+    assert share == 0.5
+    assert part.epsilon == pytest.approx(advice.epsilon, rel=0.1)
