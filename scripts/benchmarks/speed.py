@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 from scipy import sparse
 
 import dplda
@@ -15,6 +18,7 @@ from benchmarks.corpora import names, read_counts
 from benchmarks.measuring import alone, in_turns, median_cores, median_wall, peak_memory, timed
 from benchmarks.systems import dplda_model, popular_peers
 from benchmarks.tables import Table
+from dplda.private.noise import ExactNoise
 from dplda.runs.corpus import synthetic
 
 SMALL = 100  # documents of a fit whose memory is that of libraries and compiled code
@@ -22,7 +26,7 @@ ALLOWED = 200e6  # bytes beyond one and a half stores
 
 
 def beside_peers(source: Path, topics: int, epsilon: float, repeats: int, gensim: bool) -> None:
-    """Print a row for each system, fitted in turns, and dplda's seconds by stage."""
+    """Print a row for each system, fitted in turns, dplda's seconds by stage, and the cost of its noise."""
     counts = read_counts(source)
     ours = f"dplda, epsilon {epsilon:g}"
     systems: dict[str, Callable[[], object]] = {ours: partial(stages_of_fit, counts, topics, epsilon)}
@@ -38,6 +42,29 @@ def beside_peers(source: Path, topics: int, epsilon: float, repeats: int, gensim
     table = Table("stage", "seconds")
     for stage in stages[0]:
         table.row(stage, f"{statistics.median(run[stage] for run in stages):.2f}")
+    print()
+    table = Table("numbers with exact noise", "of that size", "draws", "core-seconds")
+    sizes = noise_of_fit(counts, topics, epsilon)
+    for size, cores in sorted(sizes.items()):
+        table.row(f"{size:,}", len(cores), f"{size * len(cores):,}", f"{sum(cores):.2f}")
+    total = [sum(size * len(cores) for size, cores in sizes.items()), sum(map(sum, sizes.values()))]
+    table.row("all", "", f"{total[0]:,}", f"{total[1]:.2f}")
+
+
+def noise_of_fit(counts: sparse.csr_matrix, topics: int, epsilon: float) -> dict[int, list[float]]:
+    """Return the core-seconds of each draw of noise of a fit, by its size; what runs meanwhile adds to them."""
+    found: dict[int, list[float]] = {}
+    draw = ExactNoise.gaussian
+
+    def timed_draw(noise: ExactNoise, scale: float, size: int) -> np.ndarray:
+        begun = time.process_time()
+        drawn = draw(noise, scale, size)
+        found.setdefault(size, []).append(time.process_time() - begun)
+        return drawn
+
+    with patch.object(ExactNoise, "gaussian", timed_draw):
+        stages_of_fit(counts, topics, epsilon)
+    return found
 
 
 def stages_of_fit(counts: sparse.csr_matrix, topics: int, epsilon: float) -> dict[str, float]:

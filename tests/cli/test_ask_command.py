@@ -277,6 +277,8 @@ def test_a_plan_is_told_which_epsilon_gives_its_fit_what_it_needs():
     advice = advise(1200)
     whole = float(_in_plan(advice, share=0.5, delta=1e-6).split()[-1])
     questions = [Question("What?", "fit", weight=1.0), Question("How many?", "count", weight=1.0)]
-    part, share = fit_of(questions, FitOptions(epsilon=whole, delta=1e-6))
+    fit = fit_of(questions, FitOptions(epsilon=whole, delta=1e-6))
+    assert fit is not None
+    part, share = fit
     assert share == 0.5
     assert part.epsilon == pytest.approx(advice.epsilon, rel=0.1)
