@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from full_helpers import full_after
@@ -19,6 +22,12 @@ from dplda.private.noise import SimulatedNoise
 
 SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine", "start", "prior gain")
 OTHERS = sorted({game.name for game in mechanism_games(PrivacySettings())} - set(SUMS))
+
+
+def test_the_results_have_a_row_for_every_game():
+    page = Path(__file__).parents[2] / "docs" / "audit.md"
+    rows = set(re.findall(r"^\| ([^|]+) \| \d\.\d\d \(", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert rows == {*SUMS, *OTHERS, *(f"placement {name}" for name in catalogue.PLACEMENT_RUNS)}
 
 
 def finding_of(game, runs, seed=0):
