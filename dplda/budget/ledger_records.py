@@ -32,6 +32,8 @@ class Basis(StrEnum):
     """Spending stays within the grant in force before the first output."""
     LISTED = "listed beforehand"
     """Spending stays within a level listed with that grant."""
+    UNFINISHED = "runs interrupted"
+    """The runs that ended stay within that grant and its levels, but not with the others, which count in full."""
     AFTER_LOOKING = "chosen after looking"
     """More was spent than that grant and its levels allow."""
     NO_LIMIT = "no limit"
@@ -137,6 +139,12 @@ class Guarantee:
             return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
         if self.basis == Basis.NO_LIMIT:
             return "no guarantee: no limit is or was in force"
+        if self.basis == Basis.UNFINISHED:
+            return (
+                f"no guarantee: the runs that ended stay within {self.total}, which was fixed before the first output, "
+                "but with those that were interrupted or go on, which count in full, they may have spent more. Quote "
+                "the guarantee of each run, and say how many there were"
+            )
         if self.basis == Basis.AFTER_LOOKING:
             return (
                 f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
@@ -348,6 +356,8 @@ class DatasetRecord:
     """What the runs of all linked datasets spent. In a series whose batches are charged in parallel, what its dearest
     `batches_per_document` batches spent.
     """
+    counted_alone: Cost = NOTHING
+    """What `guaranteed_alone` counts: the dataset's own runs, those that did not end by released numbers in full."""
     counted: Cost
     """The part of `spent` to which the cost of the next run is added: all of it, except in such a series. There it is
     the most that a unit of the next run's batch has paid.

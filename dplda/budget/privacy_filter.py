@@ -123,6 +123,11 @@ class LedgerState:
         limiting = [name for name in names if name == dataset or self._first_run(name) < first]
         limits = [self._limit(name, spent) for name in limiting]
         basis = max((limit.basis for limit in limits), key=list(Basis).index)  # the weakest
+        if basis == Basis.AFTER_LOOKING:
+            finished = self.total([run for run in runs if run.status != Status.RESERVED])
+            without = [self._limit(name, finished) for name in limiting]
+            if all(limit.holds for limit in without):
+                limits, basis = without, Basis.UNFINISHED
         for run in runs[1:]:
             # A run that was admitted under an unbounded grant may have other units than the runs before it.
             in_force = [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1]

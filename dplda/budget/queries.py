@@ -102,6 +102,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         batches = {run.parallel_batch: run for run in own if run.fingerprint in pair and run.parallel_batch is not None}
         if len(batches) > 1:
             shared_batches.update(batches)
+    published = state.published(name)
     spent, capacities = state.total(charged), [state.grant(each).capacity for each in linked]
     capacity = Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
     least = min((name, *linked), key=lambda each: state.grant(each).capacity.mu_squared)  # its own, if it is as small
@@ -111,7 +112,8 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         adjacency=charged[0].adjacency if charged else None,
         grant=state.grant(name),
         guaranteed=state.guaranteed(name),
-        guaranteed_alone=state.published(name).guaranteed(name),
+        guaranteed_alone=published.guaranteed(name),
+        counted_alone=published.total(published.charged((name,))),
         spent=spent,
         counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
         linked=linked,

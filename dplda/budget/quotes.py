@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,30 @@ class Quote:
         fixed = self.dataset.guaranteed
         limit = accountant.capacity(*fixed.largest_total) if fixed.holds else self.dataset.capacity
         return fixed if fixed.holds and not (self.dataset.counted + self.cost).fits(limit) else None
+
+    @property
+    def warning(self) -> str:
+        """What these runs would end, in words: a guarantee that was fixed beforehand, or that reports state one."""
+        fixed, alone = self.broken, self.dataset.guaranteed_alone
+        about = f"Dataset {self.dataset.name} (exact, not for publication): "
+        if fixed is not None:
+            epsilon, delta = fixed.largest_total
+            return (
+                f"{about}with this run, more is spent than epsilon {epsilon:g} at delta {delta:g}, the total that was "
+                "fixed before its first output. The grant was raised after outputs could be seen, so from this run on "
+                "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
+                "after looking."
+            )
+        limit = accountant.capacity(*alone.largest_total)
+        if not alone.holds or (self.dataset.counted_alone + self.cost).fits(limit) or self.dataset.parallel:
+            return ""
+        left = max(limit.mu_squared - self.dataset.counted_alone.mu_squared, 0.0)
+        epsilon = accountant.gaussian_epsilon(math.sqrt(left), alone.delta / 2)
+        return (
+            f"{about}an earlier run was interrupted. Its rest was returned, but how it ended is not for publication, "
+            f"so reports count it in full. With this run, that is more than {alone.total}, and reports would state no "
+            f"total of all runs. A run of up to about epsilon {epsilon:.2g} leaves them one."
+        )
 
     @property
     def left(self) -> float:

@@ -32,7 +32,8 @@ def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
     from dplda.budget.events import at_least
 
     record = ledger.dataset(dataset)
-    usual = record.guaranteed.holds and str(record.guaranteed) == str(record.grant) and record.limit is None
+    whole = record.guaranteed.holds and str(record.guaranteed) == str(record.grant)
+    usual = whole and record.limit is None and not record.in_reports
     unusual = ("" if usual else record.guarantee, record.in_reports, record.to_tell, *record.remarks)
     for line in filter(None, unusual):
         say(_sentence(line), error=True)

@@ -586,7 +586,7 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
             "units. If they have a name, give it: --dataset."
         )
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
-    report.remarks += before_charging(run, ledger, model)
+    report.remarks += filter(None, [*before_charging(run, ledger, model), quoted.warning])
     report.outlook = run.outlook
     if not run.reason:
         from dplda.report import promise

@@ -292,6 +292,7 @@ def promises_of(
                 "later": promise.of_total(together) if together and together.runs == 1 else None,
                 "unknown": together.unknown if together else 0,
                 "lost": lost,
+                "unfinished": together is not None and together.guarantee.basis == Basis.UNFINISHED,
                 "broken": lost
                 or (together is not None and together.runs + together.unknown > 1 and not together.guarantee.holds),
                 "one": promise.of_each(statements),

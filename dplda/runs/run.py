@@ -140,8 +140,8 @@ class Run(Generic[Result]):
             raise InputError(f"progress must be an object with the methods of a Progress, got {progress!r}.")
         if ledger is not False and not hasattr(ledger, "reserve"):
             raise InputError(f"ledger must be a Ledger, such as dplda.Ledger({str(ledger)!r}), or False to simulate.")
-        if ledger is not False:
-            _tell_broken(self.quote(ledger))
+        if ledger is not False and (told := self.quote(ledger).warning):  # before anything is charged
+            _warn(told, DpldaWarning)
         with (
             following(progress) as shown,
             _space_for_model(folder, self.most_bytes),
@@ -258,7 +258,8 @@ class Run(Generic[Result]):
         share, promise = self._share_and_promise(record.cost)
         return (
             f"Run {self.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
-            f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}.{again}"
+            f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}, and reports "
+            f"count it in full.{again}"
         )
 
     def _share_and_promise(self, spent: Cost) -> tuple[str, str]:
@@ -338,19 +339,6 @@ class _Unrecorded:
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
     ) -> None: ...
-
-
-def _tell_broken(quoted: Quote) -> None:
-    """Warn, before anything is charged, if the run exceeds the total that was fixed before the first output."""
-    if (fixed := quoted.broken) is not None:
-        epsilon, delta = fixed.largest_total
-        _warn(
-            f"Dataset {quoted.dataset.name} (exact, not for publication): with this run, more is spent than "
-            f"epsilon {epsilon:g} at delta {delta:g}, the total that was fixed before its first output. The grant was "
-            "raised after outputs could be seen, so from this run on no total fixed beforehand is guaranteed: reports "
-            "say what was spent, and that its limit was chosen after looking.",
-            DpldaWarning,
-        )
 
 
 def _tell_shared(ledger: Ledger, dataset: str, others: Sequence[str]) -> None:

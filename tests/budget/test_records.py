@@ -295,3 +295,28 @@ def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_en
     assert ledger.dataset("copy").to_json()["unfinished"] == [dead.run]
     dead.abandon("cancelled", "by the user")
     assert ledger.dataset("reviews").remarks == ()
+
+
+def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_said_before_the_next(ledger):
+    ledger.grant("reviews", 6.0, 1e-6)
+    whole = capacity(6.0, 1e-6).mu_squared
+    stopped = reserve(ledger, events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
+    stopped.bind(Fingerprint("f"))
+    stopped.charge(stopped.events[0])
+    stopped.abandon("failed", "interrupted")
+
+    def quoted(share: float) -> str:
+        return Quote(dataset=ledger.dataset("reviews"), cost=Cost(share * whole, 0.0)).warning
+
+    assert quoted(0.35) == ""
+    assert "reports would state no total" in quoted(0.6)
+    left = float(quoted(0.6).rpartition("up to about epsilon ")[2].split()[0])
+    assert left == pytest.approx(gaussian_epsilon((0.4 * whole) ** 0.5, 5e-7), rel=0.05)
+    spend(ledger, events=[gaussian(mu_squared=0.6 * whole)])
+    record = ledger.dataset("reviews")
+    assert record.guarantee == "the guarantee is the whole grant: epsilon 6 at delta 1e-06"
+    assert record.guaranteed_alone.basis == Basis.UNFINISHED
+    told = record.guaranteed_alone.in_words(record.grant)
+    assert told.startswith("no guarantee: the runs that ended stay within epsilon 6 at delta 1e-06, which was fixed")
+    assert "chosen after looking" not in told
+    assert "since how incomplete runs ended is not for publication" in record.in_reports

@@ -112,6 +112,13 @@ def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together
     assert "everything that the" not in first
 
 
+def test_runs_of_which_one_was_interrupted_are_not_said_to_have_had_no_limit() -> None:
+    first = promised(Page(_render([run_model()], None, of_all(2, basis=Basis.UNFINISHED))))
+    assert "Of the 2 runs recorded for this text, one or more were interrupted or go on" in first
+    assert "No limit was fixed beforehand" not in first
+    assert "Of this run alone this is promised" in first
+
+
 def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() -> None:
     page = Page(_render([run_model()], None, of_all(2)))
     row = " ".join(percent(belief_at_most(0.5, e, d), upwards=True) for e, d in ((1.0, 1e-6), (8.0, 1e-5)))
