@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import warnings
 from difflib import get_close_matches
@@ -184,6 +185,14 @@ def grant(
         raise click.UsageError("--batches-per-document has no effect with --unbounded; leave it out.")
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
         raise click.UsageError("give either --epsilon and --delta, with or without --then, or --unbounded.")
+    if os.sep in name or os.path.isfile(name):
+        from dplda.text.formats import default_name
+
+        named = default_name(Path(name))
+        raise click.UsageError(
+            f"{name!r} is a path, and a grant is for a dataset. The one that is named after it is {named!r}: dplda budget "
+            f"grant {shlex.quote(named)} ..."
+        )
     ledger = open_ledger(ledger_path)
     with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as raised:  # told below
         if unbounded:

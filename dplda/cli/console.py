@@ -83,6 +83,9 @@ def private_notes(lines: Sequence[str]) -> None:
         say(f"  {line}", error=True)
 
 
+WORKED = "dplda.worked"  # in the `meta` of a command's context, once what it follows has come to its end
+
+
 @contextmanager
 def following(*, quiet: bool) -> Iterator[Progress]:
     """Show the progress of a command: bars on a terminal, stage names in a log, nothing if `quiet`."""
@@ -95,6 +98,8 @@ def following(*, quiet: bool) -> Iterator[Progress]:
             reporter = _Bars(display)
             yield reporter
             reporter.end()
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.meta[WORKED] = True
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from dplda.base.errors import InputError
-from dplda.cli.console import say
+from dplda.cli.console import WORKED, say
 from dplda.model import TopicModel
 from dplda.runs.fit_options import EXPERT, OPTIONS, OUTPUT, PLACE, PRIVACY, TOPICS
 from dplda.text.files import STANDARD_INPUT, find_paths
@@ -71,7 +71,16 @@ _GROUP_OF = {
 
 
 class GroupedCommand(click.Command):
-    """A command whose --help shows its options in groups."""
+    """A command whose --help shows its options in groups, and that says if its work was done when it is interrupted."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            if ctx.meta.get(WORKED):
+                interrupt.add_note("The work was done, and what it cost is charged: dplda runs lists it.")
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has options."""

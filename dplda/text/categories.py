@@ -155,6 +155,12 @@ def _rule(name: str, rule: Any, language: str) -> _Rule:
     if isinstance(rule, str):
         rule = [rule]
     if isinstance(rule, list | tuple) and rule and all(isinstance(phrase, str) for phrase in rule):
+        if starred := next((phrase for phrase in rule if "*" in phrase), ""):
+            plain = starred.replace("*", "")
+            raise InputError(
+                f"category {name!r}: a list has whole words, and {starred!r} is none. For all words that begin so, "
+                f"write {{expression: '\\b{plain}'}}."
+            )
         phrases = [_spaced_words(phrase, language) for phrase in rule]
         if not all(phrase.strip() for phrase in phrases):
             raise InputError(f"category {name!r} lists a phrase without letters or digits.")
