@@ -106,19 +106,17 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_units
+    from dplda.runs.counting import counted_units, shared_weight
 
     found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
     rows: list[tuple[str, ...]] = []
     for index, group in enumerate(one.rows):
         names = (*group, whole_number(units, index)) if one.by else ()
-        if one.by and not tells[index]:
-            rows.append((*names, "too small to tell", "", ""))
-            continue
         for category in order:
             place = index, category
-            rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
+            share = in_percent(shares, place) if tells[index] or not one.by else "too small to tell"
+            rows.append((*names, one.titles[category], whole_number(found, place), share))
             names = ("",) * len(names)
     if one.by:
         whole = one.whole()
@@ -135,7 +133,7 @@ def _show_table(one: CountTable, unit: str) -> None:
     tell_private_groups(one)
     if one.at_most < one.n_topics - 1:
         say(f"A document in more than {one.at_most} categories counts less in each of them (--at-most).")
-    say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.")
+    say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.{shared_weight(unit)}")
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]

@@ -185,6 +185,16 @@ def counted_units(unit: str) -> str:
     return f"{what} at least {MINIMUM_LENGTH} words"
 
 
+def shared_weight(unit: str) -> str:
+    """Say, after a space, what the documents of a person count for; empty if the unit is a document."""
+    if unit == DOCUMENT:
+        return ""
+    return (
+        f" The documents of one {unit} share the weight of one: who has two, one of them in a category, counts there "
+        f"as a half. So numbers are of {unit}s' texts, and not of how many {unit}s ever were in a category."
+    )
+
+
 def is_count(run: RunRecord) -> bool:
     """Whether `run` is a finished run of `count`."""
     return run.parameters.get("kind") == _COUNT and run.result is not None
