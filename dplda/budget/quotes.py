@@ -8,7 +8,8 @@ from typing import Any
 
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
-from dplda.budget.ledger_records import DatasetRecord, Guarantee, finite, share_of
+from dplda.budget.guarantees import Guarantee
+from dplda.budget.ledger_records import DatasetRecord, finite, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
