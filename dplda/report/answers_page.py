@@ -19,7 +19,6 @@ from dplda.report.page import (
     size_of,
     style,
     template,
-    warning_label,
 )
 from dplda.report.pictures import Bar, Bars, Picture, shown, with_interval
 from dplda.report.promise import AllRuns, unit_of
@@ -51,7 +50,7 @@ def write_answers(
 
 def _render(findings: Findings, together: AllRuns | None, date: datetime.date, wording: Wording) -> str:
     privacy, dataset, model = findings.privacy, findings.dataset, findings.model
-    label, unit = warning_label(privacy), unit_of(privacy)
+    label, unit = privacy.warning_label, unit_of(privacy)
     if wording.names and model is None:
         raise InputError("this run answers questions without topics, so that there are none to name.")
     drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
