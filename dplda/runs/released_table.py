@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from dplda.base.config import MINIMUM_LENGTH
+from dplda.base.config import MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
 from dplda.base.frames import frame_of
 from dplda.base.lazy import load_name
@@ -437,7 +437,8 @@ class ReleasedTable:
 
 def check_level(level: object) -> None:
     """Raise `InputError` for what is no probability at which intervals hold."""
-    if not isinstance(level, int | float) or not 0 < level < 1:
+    number = plain_number(level)
+    if not isinstance(number, int | float) or not 0 < number < 1:
         raise InputError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
 
 
@@ -447,7 +448,7 @@ def quantile(level: float, n_intervals: int = 1) -> float:
     Raises `InputError` for a level that is no probability.
     """
     check_level(level)
-    return float(-ndtri((1 - level) / 2 / n_intervals))
+    return float(-ndtri((1 - float(level)) / 2 / n_intervals))
 
 
 def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:

@@ -88,13 +88,11 @@ class Place:
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return DEFAULTS.model.topics if requested is None else requested
-        if requested not in (None, "auto"):
-            RANGES["topics"].check("topics", requested)
-            if int(requested) > len(self.prior):
-                raise InputError(
-                    f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave "
-                    "the number out; new topics are added as they appear."
-                )
+        if requested not in (None, "auto") and RANGES["topics"].check("topics", requested) > len(self.prior):
+            raise InputError(
+                f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave "
+                "the number out; new topics are added as they appear."
+            )
         return len(self.prior)
 
 

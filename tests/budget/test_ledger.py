@@ -101,6 +101,12 @@ def test_listed_totals_may_be_an_array(ledger):
     assert ledger.dataset("reviews").grant.listed == (2.0, 4.0)
 
 
+def test_a_grant_may_be_numbers_of_numpy(ledger):
+    ledger.grant("reviews", np.float32(3), np.float64(1e-6), batches_per_document=np.int64(2))
+    grant = ledger.dataset("reviews").grant
+    assert (grant.epsilon, grant.delta, grant.batches_per_document) == (3.0, 1e-6, 2)
+
+
 @pytest.mark.parametrize(
     "ask",
     [
