@@ -67,12 +67,11 @@ class Ledger:
         return f"Ledger({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """Show what each dataset has spent and has left, in a notebook; for the ledger's owner only."""
-        rows = [("dataset", "spent", "left")]
-        rows += [(record.name, record.in_short, record.remaining_text) for record in self.datasets()]
-        cells = (
-            "".join(f'<td style="text-align: left"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows
-        )
+        """Show what each dataset has spent, has left and guarantees, in a notebook; for the ledger's owner only."""
+        rows = [("dataset", "spent", "left", "guarantee")]
+        rows += [(record.name, record.in_short, record.remaining_text, record.guarantee) for record in self.datasets()]
+        style = "text-align: left; vertical-align: top"
+        cells = ("".join(f'<td style="{style}"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows)
         path = escape(replace_unsafe(str(self.path)))
         return (
             f"<div><b>Ledger {path}</b>: {len(rows) - 1} datasets. For your eyes only: "
