@@ -20,12 +20,12 @@ from dplda.report.page import (
     style,
     template,
 )
-from dplda.report.pictures import Bar, Bars, Picture, shown, with_interval
+from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 from dplda.runs.counting import counted_units
 from dplda.runs.questions import Findings
-from dplda.runs.released_table import ReleasedTable, Tables, counted
+from dplda.runs.released_table import Tables
 
 
 def write_answers(
@@ -108,31 +108,7 @@ def _answer(
         known = ShownTopics([()] * answer[0].n_topics, {})
     listed = model.listed_topics if model is not None and topics is known else range(answer[0].n_topics)
     size = ("", "", "") if model is None else size_of(model)
-    drawn = table_pictures.pictures([answer], known, listed, prefix, size, besides="")
-    whole = [table for table in answer if not table.by]
-    return {"topics": None, "pictures": [*drawn, *(_shares(each, known, answer, prefix) for each in whole)]}
-
-
-def _shares(table: ReleasedTable, topics: ShownTopics, tables: Tables, prefix: str) -> Picture:
-    """Draw the shares of topics in all documents."""
-    found, units = table.shares(), table.units()
-    order = sorted(range(table.n_topics), key=lambda topic: -found.value[0, topic])
-    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
-    return Picture(
-        name=f"{prefix}-shares",
-        title="How much of the text each topic is",
-        alt=f"The share of each of {table.n_topics} topics.",
-        note="The thin line across the end of a bar contains the true share with 95 %. Counted are "
-        f"{size:,.0f} ({low:,.0f} to {high:,.0f}) {shown(counted(tables.privacy.unit))}.",
-        drawing=Bars(
-            [
-                Bar(
-                    shown(f"{topic} {topics.title(topic)}"),
-                    (float(found.value[0, topic]),),
-                    with_interval(found.value[0, topic], found.low[0, topic], found.high[0, topic]),
-                    (float(found.low[0, topic]), float(found.high[0, topic])),
-                )
-                for topic in order
-            ]
-        ),
-    )
+    return {
+        "topics": None,
+        "pictures": table_pictures.pictures([answer], known, listed, prefix, size, besides=""),
+    }

@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -174,7 +175,16 @@ def run_section(
         if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
     ]
     of_topics = [each for each in all_tables if not are_indicators(each)]
-    shares, tables = least_noisy_shares(of_topics, model), tables_about(of_topics, model)
+    shares, tables, size = least_noisy_shares(of_topics, model), tables_about(of_topics, model), size_of(model)
+    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
+    own = [each for each in tables if model.facts.dataset in (None, each.dataset)]
+    whole = [(each, table) for each in own for table in each if not table.by]
+    if whole:  # the first picture shows them
+        told = [table_pictures.definition(table, each, size) for each, table in whole]
+        pictures["prevalence"] = replace(pictures["prevalence"], definition=" ".join(told))
+    by_group = [
+        replace(each, tables=tuple(table for table in each if table.by)) if each in own else each for each in tables
+    ]
     return {
         "name": name,
         "dataset": shown(model.facts.dataset or ""),
@@ -204,10 +214,8 @@ def run_section(
         "guided": facts.seed_words,
         "series": facts.series,
         "batch": facts.batch,
-        "pictures": {
-            p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
-        },
-        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, size_of(model)),
+        "pictures": pictures,
+        "tables": table_pictures.pictures(by_group, topics, model.listed_topics, prefix, size),
         "answers": indicator_pictures.pictures(answers, prefix, topics.hidden),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
