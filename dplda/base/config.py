@@ -27,11 +27,15 @@ class Range:
     open_high: bool = False
     integer: bool = False
 
-    def check(self, name: str, value: Any) -> Any:
-        """Return `value` as a number of Python; raise `InputError` naming the parameter, `value` and the range."""
+    def check(self, name: str, value: Any, other: Any = None) -> Any:
+        """Return `value` as a number of Python; raise `InputError` naming the parameter, `value` and the range.
+
+        The error also names the `other` value that is allowed, if there is one.
+        """
         kind = "a whole number" if self.integer else "a number"
         left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
         wanted = f"{kind} in {left}{self.low:g}, {self.high:g}{right} ({self.unit})"
+        wanted += f" or {other!r}" if other is not None else ""
         number = plain_number(value)
         valid = isinstance(number, int if self.integer else (int, float)) and not isinstance(number, bool)
         if valid:
@@ -121,4 +125,6 @@ def check_ranges(settings: Any, **allowed: Any) -> None:
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         if entry.name in RANGES and not (entry.name in allowed and value == allowed[entry.name]):
-            object.__setattr__(settings, entry.name, RANGES[entry.name].check(entry.name, value))
+            object.__setattr__(
+                settings, entry.name, RANGES[entry.name].check(entry.name, value, allowed.get(entry.name))
+            )

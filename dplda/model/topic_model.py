@@ -276,6 +276,8 @@ def save(model: TopicModel, directory: str | Path) -> None:
 
     Raises `InputError` if it cannot be written.
     """
+    if not isinstance(directory, str | os.PathLike):
+        raise InputError(f"directory must be the path of a new or empty folder, got {directory!r}.")
     folder = Path(directory)
     _prepare_folder(folder)
     saved = {"topics": model.topics, "prevalence": model.prevalence}

@@ -77,6 +77,26 @@ def test_numbers_of_numpy_are_numbers_and_become_those_of_python() -> None:
     assert (type(privacy.epsilon), type(privacy.delta)) == (float, float)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("topics", "the number of topics is n_topics"),
+        ("k", "the number of topics is n_topics"),
+        ("eps", "the privacy budget is epsilon"),
+        ("seed", "there is simulate_seed"),
+        ("placment", "did you mean 'placement'?"),
+    ],
+)
+def test_an_option_by_another_name_is_refused_with_the_right_one(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}': .*{re.escape(hint)}$"):
+        dplda.fit(None, **{name: 5})  # type: ignore[arg-type]
+
+
+def test_a_wrong_number_of_topics_is_told_that_there_is_auto() -> None:
+    with pytest.raises(InputError, match=r"^topics must be a whole number in .* or 'auto', got 'ten'\.$"):
+        FitOptions(n_topics="ten").settings()  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("wrong", [np.bool_(True), True, np.float64(3), np.array(3), "3", np.int64(0)])
 def test_what_is_no_whole_number_of_topics_is_refused(wrong: object) -> None:
     with pytest.raises(InputError, match=r"^topics must be a whole number in \[1, 500\]"):
