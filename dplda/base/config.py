@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,18 +27,33 @@ class Range:
     open_high: bool = False
     integer: bool = False
 
-    def check(self, name: str, value: Any) -> None:
-        """Raise `InputError` naming the parameter, its value and the allowed range."""
+    def check(self, name: str, value: Any, other: Any = None) -> Any:
+        """Return `value` as a number of Python; raise `InputError` naming the parameter, `value` and the range.
+
+        The error also names the `other` value that is allowed, if there is one.
+        """
         kind = "a whole number" if self.integer else "a number"
         left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
         wanted = f"{kind} in {left}{self.low:g}, {self.high:g}{right} ({self.unit})"
-        valid = isinstance(value, int if self.integer else (int, float)) and not isinstance(value, bool)
+        wanted += f" or {other!r}" if other is not None else ""
+        number = plain_number(value)
+        valid = isinstance(number, int if self.integer else (int, float)) and not isinstance(number, bool)
         if valid:
-            above = value > self.low if self.open_low else value >= self.low
-            below = value < self.high if self.open_high else value <= self.high
-            valid = above and below and math.isfinite(value)
+            above = number > self.low if self.open_low else number >= self.low
+            below = number < self.high if self.open_high else number <= self.high
+            valid = above and below and math.isfinite(number)
         if not valid:
             raise InputError(f"{name} must be {wanted}, got {value!r}.")
+        return number
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of NumPy, or another number of any type, as Python's; return what is no number unchanged."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
 
 
 RANGES: dict[str, Range] = {
@@ -102,8 +118,13 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def check_ranges(settings: Any, **allowed: Any) -> None:
-    """Check every field that has a range; `allowed` contains values that are valid outside it."""
+    """Check every field that has a range, and make it a number of Python.
+
+    `allowed` contains values that are valid outside the range.
+    """
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         if entry.name in RANGES and not (entry.name in allowed and value == allowed[entry.name]):
-            RANGES[entry.name].check(entry.name, value)
+            object.__setattr__(
+                settings, entry.name, RANGES[entry.name].check(entry.name, value, allowed.get(entry.name))
+            )

@@ -66,6 +66,7 @@ GAUSSIAN = "gaussian"
 GAUSSIAN_THRESHOLD = "gaussian-threshold"
 PURE = "pure"
 EXACT = "exact"
+NOT_PRIVATE, NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"  # marks of runs without a proven guarantee
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +149,13 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         return "\n".join([self.in_words if self.sound else self.reason, *map(_line, self.events)])
+
+    @property
+    def warning_label(self) -> str:
+        """What marks results without a proven guarantee, `NOT_PRIVATE` or `NOT_PROVEN`; empty for a sound run."""
+        if self.sound:
+            return ""
+        return NOT_PRIVATE if self.reason.upper().startswith(NOT_PRIVATE) else NOT_PROVEN
 
     @property
     def in_words(self) -> str:

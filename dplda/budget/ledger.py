@@ -68,12 +68,11 @@ class Ledger:
         return f"Ledger({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """Show what each dataset has spent and has left, in a notebook; for the ledger's owner only."""
-        rows = [("dataset", "spent", "left")]
-        rows += [(record.name, record.in_short, record.remaining_text) for record in self.datasets()]
-        cells = (
-            "".join(f'<td style="text-align: left"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows
-        )
+        """Show what each dataset has spent, has left and guarantees, in a notebook; for the ledger's owner only."""
+        rows = [("dataset", "spent", "left", "guarantee")]
+        rows += [(record.name, record.in_short, record.remaining_text, record.guarantee) for record in self.datasets()]
+        style = "text-align: left; vertical-align: top"
+        cells = ("".join(f'<td style="{style}"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows)
         path = escape(replace_unsafe(str(self.path)))
         return (
             f"<div><b>Ledger {path}</b>: {len(rows) - 1} datasets. For your eyes only: "
@@ -273,15 +272,13 @@ class Ledger:
         `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
-        _GRANT_RANGES["delta"].check("delta", delta)
-        _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
+        delta = _GRANT_RANGES["delta"].check("delta", delta)
+        batches = _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
         if not isinstance(unbounded, bool):
             raise InputError(f"unbounded must be True or False, got {unbounded!r}.")
         if not isinstance(listed, Iterable):
             raise InputError(f"listed must be a list of epsilons, such as [4.0, 8.0], got {listed!r}.")
-        listed = tuple(listed)
-        for value in (epsilon, *listed):
-            _GRANT_RANGES["epsilon"].check("epsilon", value)
+        epsilon, *listed = (_GRANT_RANGES["epsilon"].check("epsilon", value) for value in (epsilon, *listed))
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
             raise InputError(
                 "listed totals (--then) must be larger than epsilon, each larger than the one before; "
@@ -302,7 +299,7 @@ class Ledger:
                 after_run=queries.latest_number(session, schema.RunRow),
                 created=_now(),
                 listed=schema.canonical([float(level) for level in listed]) if listed else None,
-                batches_per_document=batches_per_document,
+                batches_per_document=batches,
             )
             self._store.chain.record(session, *_new_dataset(session, dataset), row)
         record = self.dataset(dataset)

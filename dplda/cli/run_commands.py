@@ -29,9 +29,8 @@ from dplda.model.exporters import csv_text
 from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dplda.budget import PlannedEvent, RunRecord
+    from dplda.runs.proportions import Proportions
 
 
 _OWNER_ONLY = 0o600
@@ -163,7 +162,8 @@ def transform(
 
     RUN is a run id or its first characters, the name of a dataset (for its latest run), or a model folder.
     Its language and tokenizer are used unless options say otherwise. Words that the model does not know are left out,
-    and their number is shown.
+    and their number is shown. The last column tells how many words of each document are known: one without any gets
+    the average proportions.
     """
     from dplda.runs.proportions import infer
 
@@ -176,17 +176,23 @@ def transform(
     with following(quiet=as_json or quiet) as progress:
         found = infer(model, source, progress)
     private_notes(source.notes)
-    ids, proportions, unknown, total = found.ids, found.values, found.unknown_tokens, found.tokens
+    unknown, total = found.unknown_tokens, found.tokens
     if out is not None:
-        content = io.BytesIO(_csv(ids, proportions).encode())
+        content = io.BytesIO(_csv(found).encode())
         if out.suffix == ".npz":
             content = io.BytesIO()
-            np.savez(content, ids=np.array(ids, np.str_), proportions=proportions, not_private=np.array(True))
+            np.savez(
+                content,
+                ids=np.array(found.ids, np.str_),
+                proportions=found.values,
+                known_words=found.known_words,
+                not_private=np.array(True),
+            )
         write_file(out, content.getvalue(), _OWNER_ONLY)
     if as_json:
         record = {"run": model.facts.run, "private": found.private, "warning": found.warning}
-        rows = zip(ids, proportions.tolist(), strict=True)
-        listed = [{"id": name, "proportions": row} for name, row in rows] if out is None else None
+        rows = zip(found.ids, found.values.tolist(), found.known_words.tolist(), strict=True)
+        listed = [{"id": name, "proportions": row, "known_words": known} for name, row, known in rows]
         result = {"out": str(out)} if out is not None else {"documents": listed}
         print_json({**record, "unknown_tokens": unknown, "tokens": total, **result})
         return
@@ -194,16 +200,19 @@ def transform(
     share = unknown / total if total else 0.0
     say(f"{unknown} of {total} words ({share:.1%}) are unknown to the model and were left out.", error=True)
     if out is None:
-        click.echo(_csv(ids, proportions), nl=False)
+        click.echo(_csv(found), nl=False)
     else:
-        say(f"Wrote {len(ids)} documents to {out}.", error=True)
+        say(f"Wrote {len(found)} documents to {out}.", error=True)
 
 
-def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
+def _csv(found: Proportions) -> str:
     """Return a row per document; each column's name says that it is not private."""
-    header = ["document", *(f"topic {k} (not private)" for k in range(proportions.shape[1]))]
-    rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, proportions, strict=True))
-    return csv_text(header, rows)
+    topics = (f"topic {k} (not private)" for k in range(found.values.shape[1]))
+    rows = (
+        [name, *map("{:.6g}".format, row), str(known)]
+        for name, row, known in zip(found.ids, found.values, found.known_words.tolist(), strict=True)
+    )
+    return csv_text(["document", *topics, "known words (not private)"], rows)
 
 
 @click.command()

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dplda.base.config import ADJACENCIES, ExecutionSettings, PrivacySettings, check_choice, check_ranges
+from dplda.base.config import (
+    ADJACENCIES,
+    ExecutionSettings,
+    PrivacySettings,
+    check_choice,
+    check_ranges,
+    plain_number,
+)
 from dplda.base.errors import InputError
 from dplda.learning.placements import registry
 
@@ -68,10 +75,12 @@ class ModelSettings:
     def _check_split(self, split: Mapping[str, float]) -> None:
         if not isinstance(split, Mapping):
             raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
+        split = {edge: plain_number(part) for edge, part in split.items()}
         valid = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
         if not split or not valid or abs(math.fsum(split.values()) - 1) > 1e-6:
             text = ",".join(f"{edge}={part}" for edge, part in split.items())
             raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {text!r}.")
+        object.__setattr__(self, "split", split)
 
     def _check_seed_words(self, seed_words: Mapping[str, tuple[str, ...]]) -> None:
         if not registry.find(self.placement).takes_seed_words:

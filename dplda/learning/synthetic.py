@@ -39,13 +39,13 @@ def synthetic(
     Returns counts (n_documents, n_words) int32 in canonical form, topics (n_topics, n_words) and proportions
     (n_documents, n_topics), both with rows on the simplex. Raises `InputError` for a number out of range.
     """
-    sizes = {"n_documents": n_documents, "n_words": n_words, "n_topics": n_topics}
-    for name, size in sizes.items():
-        _SIZE.check(name, size)
-    for name, rate in {"mean_length": mean_length, "concentration": concentration}.items():
-        _POSITIVE.check(name, rate)
-    RANGES["alpha0"].check("alpha0", alpha0)
-    _SEED.check("seed", seed)
+    n_documents = _SIZE.check("n_documents", n_documents)
+    n_words = _SIZE.check("n_words", n_words)
+    n_topics = _SIZE.check("n_topics", n_topics)
+    mean_length = _POSITIVE.check("mean_length", mean_length)
+    concentration = _POSITIVE.check("concentration", concentration)
+    alpha0 = RANGES["alpha0"].check("alpha0", alpha0)
+    seed = _SEED.check("seed", seed)
     if not 0.0 <= zipf <= 10.0:
         raise InputError(f"zipf must be a number in [0, 10] (exponent), got {zipf!r}.")
     rng = np.random.default_rng(seed)

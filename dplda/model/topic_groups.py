@@ -17,6 +17,8 @@ from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 
 from dplda.base.distributions import on_words
 from dplda.base.errors import InputError
+from dplda.base.frames import frame_of
+from dplda.budget.events import NOT_PRIVATE
 from dplda.model.topic_model import TopicModel
 
 _T = TypeVar("_T")
@@ -196,11 +198,14 @@ class ComparedTopics:
     """What stands for each topic of both models (`TopicModel.titles`)."""
     only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]] = ((), ())
     """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them."""
+    warning_label: str = ""
+    """What marks it if one of the models has no proven guarantee (`PrivacyStatement.warning_label`)."""
 
     def __repr__(self) -> str:
         only, unclear = [len(found) for found in self.only], [len(found) for found in self.unclear]
+        label = f"{self.warning_label}: " if self.warning_label else ""
         return (
-            f"ComparedTopics({len(self.same)} the same; only in the first {only[0]}, in the second {only[1]}; "
+            f"ComparedTopics({label}{len(self.same)} the same; only in the first {only[0]}, in the second {only[1]}; "
             f"unclear {unclear[0]} and {unclear[1]}; {len(self.words):,} words)"
         )
 
@@ -208,7 +213,8 @@ class ComparedTopics:
         """Return a pandas data frame with a row for each topic: those in both models, in one alone, and unclear ones.
 
         The columns are ``found``, ``first`` and ``second`` (numbers of topics), ``first_name``, ``second_name`` and
-        ``correlation``; the topic of the other model is the nearest one. Raises `InputError` without pandas.
+        ``correlation``; the topic of the other model is the nearest one. The columns' name is the `warning_label`, if
+        there is one. Raises `InputError` without pandas.
         """
         import pyarrow as pa
 
@@ -223,10 +229,7 @@ class ComparedTopics:
             "second_name": [self.titles[1][pair.second] for _, pair in rows],
             "correlation": [pair.correlation for _, pair in rows],
         }
-        try:
-            return pa.table(columns).to_pandas()
-        except ImportError:
-            raise InputError("to_frame needs pandas: pip install pandas. `same` and `only` are tuples.") from None
+        return frame_of(pa.table(columns), self.warning_label, "`same` and `only` are tuples.")
 
     @property
     def same(self) -> tuple[TopicPair, ...]:
@@ -287,8 +290,14 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     matched = [(listed[0][row], listed[1][column]) for row, column in zip(rows, columns, strict=True)]
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
+    labels = first.privacy.warning_label, second.privacy.warning_label
     compared = ComparedTopics(
-        listed, words, correlations, tuple(pairs), (tuple(first.titles()), tuple(second.titles()))
+        listed,
+        words,
+        correlations,
+        tuple(pairs),
+        (tuple(first.titles()), tuple(second.titles())),
+        warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
     )
     only = (
         tuple(pair for pair in compared.nearest(0) if _surely_absent(pair, first, pair.first, second)),

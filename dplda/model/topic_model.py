@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dplda.base.distributions import check_simplex, check_words, frozen
 from dplda.base.errors import InputError
+from dplda.base.frames import frame_of
 from dplda.base.lazy import load_name
 from dplda.base.progress import Progress
 from dplda.budget.events import PrivacyStatement
@@ -75,7 +76,7 @@ class TopicModel:
 
     def __repr__(self) -> str:
         """A one-line summary without the arrays."""
-        promise = f"epsilon={self.privacy.epsilon:g}" if self.privacy.sound else "NOT PRIVATE"
+        promise = self.privacy.warning_label or f"epsilon={self.privacy.epsilon:g}"
         return f"TopicModel({len(self.topics)} topics, {len(self.vocabulary)} words, {promise})"
 
     @property
@@ -167,7 +168,7 @@ class TopicModel:
 
         Its index is the number of the topic. Its columns are ``name`` (as in `titles`), ``words`` (the `n_words` most
         relevant ones), ``share`` and, where they are known, ``verdict``, ``real`` (as in `probabilities`) and
-        ``sentence``. Raises `InputError` without pandas.
+        ``sentence``. Of a model that is not private, the columns' name says so. Raises `InputError` without pandas.
         """
         import pyarrow as pa  # it makes frames, so that pandas is needed by those who ask for one
 
@@ -184,12 +185,7 @@ class TopicModel:
             columns["real"] = list(self.probabilities)
         if sentences := self.topic_sentences:
             columns["sentence"] = [sentences.get(topic, "") for topic in numbers]
-        try:
-            frame = pa.table(columns).to_pandas().set_index("topic")
-        except ImportError:
-            raise InputError("to_frame needs pandas: pip install pandas. top_words gives lists.") from None
-        frame.attrs["private"] = self.privacy.sound
-        return frame
+        return frame_of(pa.table(columns), self.privacy.warning_label, "top_words gives lists.").set_index("topic")
 
     def plot(self, what: str = "words", tables: Any = None) -> Any:
         """Draw one of the report's pictures of the listed topics, as a matplotlib figure that notebooks show.
@@ -280,6 +276,8 @@ def save(model: TopicModel, directory: str | Path) -> None:
 
     Raises `InputError` if it cannot be written.
     """
+    if not isinstance(directory, str | os.PathLike):
+        raise InputError(f"directory must be the path of a new or empty folder, got {directory!r}.")
     folder = Path(directory)
     _prepare_folder(folder)
     saved = {"topics": model.topics, "prevalence": model.prevalence}

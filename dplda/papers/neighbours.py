@@ -75,9 +75,7 @@ def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
 @lru_cache(maxsize=64)
 def total_mu(epsilon: float, delta: float) -> float:
     """Return the GDP parameter mu of (epsilon, delta). Raises `InputError` unless both are in the ranges of a run."""
-    RANGES["epsilon"].check("epsilon", epsilon)
-    RANGES["delta"].check("delta", delta)
-    return gaussian_budget(epsilon, delta)
+    return gaussian_budget(RANGES["epsilon"].check("epsilon", epsilon), RANGES["delta"].check("delta", delta))
 
 
 def gaussian_event(stage: str, count: int, mu: float) -> Event:
@@ -95,7 +93,7 @@ def calibrated_event(stage: str, count: int, epsilon: float, delta: float) -> Ev
     """Return the event of `count` equal queries that meet (epsilon, delta): Gaussian, or pure if delta is 0."""
     if delta != 0:
         return gaussian_event(stage, count, total_mu(epsilon, delta))
-    RANGES["epsilon"].check("epsilon", epsilon)
+    epsilon = RANGES["epsilon"].check("epsilon", epsilon)
     return Event(stage=stage, mechanism=PURE, epsilon=epsilon / count, count=count)
 
 

@@ -19,14 +19,13 @@ from dplda.report.page import (
     size_of,
     style,
     template,
-    warning_label,
 )
-from dplda.report.pictures import Bar, Bars, Picture, shown, with_interval
+from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 from dplda.runs.counting import counted_units
 from dplda.runs.questions import Findings
-from dplda.runs.released_table import ReleasedTable, Tables, counted
+from dplda.runs.released_table import Tables
 
 
 def write_answers(
@@ -51,7 +50,7 @@ def write_answers(
 
 def _render(findings: Findings, together: AllRuns | None, date: datetime.date, wording: Wording) -> str:
     privacy, dataset, model = findings.privacy, findings.dataset, findings.model
-    label, unit = warning_label(privacy), unit_of(privacy)
+    label, unit = privacy.warning_label, unit_of(privacy)
     if wording.names and model is None:
         raise InputError("this run answers questions without topics, so that there are none to name.")
     drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
@@ -109,31 +108,7 @@ def _answer(
         known = ShownTopics([()] * answer[0].n_topics, {})
     listed = model.listed_topics if model is not None and topics is known else range(answer[0].n_topics)
     size = ("", "", "") if model is None else size_of(model)
-    drawn = table_pictures.pictures([answer], known, listed, prefix, size, besides="")
-    whole = [table for table in answer if not table.by]
-    return {"topics": None, "pictures": [*drawn, *(_shares(each, known, answer, prefix) for each in whole)]}
-
-
-def _shares(table: ReleasedTable, topics: ShownTopics, tables: Tables, prefix: str) -> Picture:
-    """Draw the shares of topics in all documents."""
-    found, units = table.shares(), table.units()
-    order = sorted(range(table.n_topics), key=lambda topic: -found.value[0, topic])
-    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
-    return Picture(
-        name=f"{prefix}-shares",
-        title="How much of the text each topic is",
-        alt=f"The share of each of {table.n_topics} topics.",
-        note="The thin line across the end of a bar contains the true share with 95 %. Counted are "
-        f"{size:,.0f} ({low:,.0f} to {high:,.0f}) {shown(counted(tables.privacy.unit))}.",
-        drawing=Bars(
-            [
-                Bar(
-                    shown(f"{topic} {topics.title(topic)}"),
-                    (float(found.value[0, topic]),),
-                    with_interval(found.value[0, topic], found.low[0, topic], found.high[0, topic]),
-                    (float(found.low[0, topic]), float(found.high[0, topic])),
-                )
-                for topic in order
-            ]
-        ),
-    )
+    return {
+        "topics": None,
+        "pictures": table_pictures.pictures([answer], known, listed, prefix, size, besides=""),
+    }

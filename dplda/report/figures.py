@@ -17,7 +17,6 @@ from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import run_pictures, table_pictures
 from dplda.report.indicator_pictures import certain_words, dots
-from dplda.report.page import warning_label
 from dplda.report.pictures import BLUE, COLOURS, INK, STYLE, Bar, Bars, Chart, Heat, percent, quiet, shortened, shown
 from dplda.report.pictures import with_interval as told
 from dplda.report.wording import ShownTopics, Wording, shown_topics
@@ -55,9 +54,9 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
     if tables is not None and what != "shares":
         raise InputError("tables are for plot('shares'). To draw a table itself: tables[0].plot().")
     (topics,) = shown_topics([model], Wording())
-    label = f"{stamp}: " if (stamp := warning_label(model.privacy)) else ""
+    label = model.privacy.warning_label
     if what == "words":
-        return _drawing(f"{label}Words of the topics", *_words(model, topics))
+        return _drawing(label, "Words of the topics", *_words(model, topics))
     shares = None
     if tables is not None:
         listed = [tables] if isinstance(tables, ReleasedTable) else list(tables) if isinstance(tables, Tables) else []
@@ -66,19 +65,21 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
         if any(table.n_topics != len(model.topics) for table in listed):
             raise InputError("these tables are about the topics of another run.")
         shares = shares_in_all(listed)
+        label = label or max(table.warning_label for table in listed)
     for picture in run_pictures.pictures(model, topics, "run", shares):
         if picture.name == f"run-{_PICTURES[what]}" and isinstance(picture.drawing, Bars | Chart):
-            return _drawing(label + picture.title, *_drawn(picture.drawing))
+            return _drawing(label, picture.title, *_drawn(picture.drawing))
     raise InputError(f"this run did not release the numbers of plot({what!r}).")
 
 
 def draw_table(table: ReleasedTable) -> Drawing:
     """Draw `table`; see `ReleasedTable.plot`."""
+    label = table.warning_label
     if isinstance(table, WordTable):
         found = certain_words(table)
         if not found:
             raise InputError(f"no word is certainly more frequent in a group than elsewhere: {MORE_CERTAIN}.")
-        return _drawing("Words that are more frequent in one group than elsewhere", *_drawn(dots(found)))
+        return _drawing(label, "Words that are more frequent in one group than elsewhere", *_drawn(dots(found)))
     titles = table.titles or [""] * table.n_topics
     numbered = table.noun == ReleasedTable.noun
     names = {topic: f"{topic} {title}".strip() if numbered else title for topic, title in enumerate(titles)}
@@ -89,7 +90,7 @@ def draw_table(table: ReleasedTable) -> Drawing:
                 (float(low[topic]), float(high[topic])))
             for topic, name in names.items()
         ]  # fmt: skip
-        return _drawing(f"How common the {table.noun} are", *_bars(Bars(rows)))
+        return _drawing(label, f"How common the {table.noun} are", *_bars(Bars(rows)))
     if not table_pictures.is_drawn_whole(table):
         raise InputError(
             f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "
@@ -99,16 +100,16 @@ def draw_table(table: ReleasedTable) -> Drawing:
         raise InputError(f"all groups of the table by {shown(table.name)} are too small to tell: nothing to draw.")
     title = table_pictures.heading(table, shown(table.name))
     unit = "" if table.period_axis is None else ", in percent"
-    return _drawing(f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))
+    return _drawing(label, f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))
 
 
 @quiet()
-def _drawing(title: str, height: float, draw: Callable[[Figure], None]) -> Drawing:
-    """Return a figure with a `title`, on white, `height` inches high, on which `draw` draws."""
+def _drawing(label: str, title: str, height: float, draw: Callable[[Figure], None]) -> Drawing:
+    """Return a figure with a warning `label`, if any, and a `title`, `height` inches high, on which `draw` draws."""
     white = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
     with matplotlib.rc_context({**STYLE, **white}):
         figure = Drawing(figsize=(_WIDTH, height), dpi=100, layout="constrained")
-        figure.suptitle(title, x=0.01, ha="left")
+        figure.suptitle(f"{label}: {title}" if label else title, x=0.01, ha="left")
         draw(figure)
     return figure
 

@@ -91,7 +91,7 @@ def _title(table: ReleasedTable, tables: Tables) -> str:
 
 
 def _stamp(privacy: PrivacyStatement) -> list[str]:
-    label = page.warning_label(privacy)
+    label = privacy.warning_label
     return [f"{label}: {page.reason_of(privacy)}. Do not publish these numbers."] if label else []
 
 

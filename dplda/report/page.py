@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,7 @@ from markupsafe import Markup
 from dplda.base.errors import InputError
 from dplda.base.software import describe, software_of
 from dplda.budget.comparisons import Comparison
-from dplda.budget.events import PrivacyStatement, at_least
+from dplda.budget.events import NOT_PRIVATE, NOT_PROVEN, PrivacyStatement, at_least
 from dplda.budget.guarantees import Basis
 from dplda.learning.estimates import Estimates
 from dplda.learning.placements.registry import NO_NOISE, SOUND
@@ -50,7 +51,6 @@ _SHOWN_ELSEWHERE = (
     *("topic_probabilities", "word_probabilities", "software"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
-_NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
 LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
@@ -151,16 +151,9 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def warning_label(privacy: PrivacyStatement) -> str:
-    """Return the warning label of a run without a proven guarantee; empty for a sound run."""
-    if privacy.sound:
-        return ""
-    return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN
-
-
 def reason_of(privacy: PrivacyStatement) -> str:
     """Say why a run has no proven guarantee, without its warning label."""
-    stamp, reason = warning_label(privacy), privacy.reason
+    stamp, reason = privacy.warning_label, privacy.reason
     plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
     return shown(plain or "no proof of its privacy is known")
 
@@ -182,13 +175,22 @@ def run_section(
         if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
     ]
     of_topics = [each for each in all_tables if not are_indicators(each)]
-    shares, tables = least_noisy_shares(of_topics, model), tables_about(of_topics, model)
+    shares, tables, size = least_noisy_shares(of_topics, model), tables_about(of_topics, model), size_of(model)
+    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
+    own = [each for each in tables if model.facts.dataset in (None, each.dataset)]
+    whole = [(each, table) for each in own for table in each if not table.by]
+    if whole:  # the first picture shows them
+        told = [table_pictures.definition(table, each, size) for each, table in whole]
+        pictures["prevalence"] = replace(pictures["prevalence"], definition=" ".join(told))
+    by_group = [
+        replace(each, tables=tuple(table for table in each if table.by)) if each in own else each for each in tables
+    ]
     return {
         "name": name,
         "dataset": shown(model.facts.dataset or ""),
         "prefix": prefix,
         "privacy": privacy,
-        "verdict": warning_label(privacy),
+        "verdict": privacy.warning_label,
         "epsilon": at_least(privacy.epsilon) if privacy.sound else "unbounded",
         "unit": unit,
         "language": language if LANGUAGE.fullmatch(language) else "",
@@ -212,10 +214,8 @@ def run_section(
         "guided": facts.seed_words,
         "series": facts.series,
         "batch": facts.batch,
-        "pictures": {
-            p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
-        },
-        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix, size_of(model)),
+        "pictures": pictures,
+        "tables": table_pictures.pictures(by_group, topics, model.listed_topics, prefix, size),
         "answers": indicator_pictures.pictures(answers, prefix, topics.hidden),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
@@ -255,7 +255,7 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
                 number(privacy.delta),
                 shown(privacy.unit),
                 shown(privacy.adjacency),
-                "yes" if privacy.sound else warning_label(privacy),
+                "yes" if privacy.sound else privacy.warning_label,
                 str(len(model.topics)),
                 number(facts.supported_topics),
             )
@@ -398,13 +398,13 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:
     """Return the title, `given` or made of the datasets' names, behind a warning label if one is due."""
-    verdicts = {warning_label(model.privacy) for model in models} - {""}
+    verdicts = {model.privacy.warning_label for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
     if comparison and comparison.simulated:
-        stamp = f"{_NOT_PRIVATE}: "
+        stamp = f"{NOT_PRIVATE}: "
     elif not all(sound):
-        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {_NOT_PROVEN}, key=len)}: "
+        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {NOT_PROVEN}, key=len)}: "
     if given:
         return shown(f"{stamp}{given}")
     if comparison:
@@ -420,10 +420,10 @@ def warnings_of(
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):
-        stamp = warning_label(model.privacy)
-        if stamp and not (simulated and stamp == _NOT_PRIVATE):
+        stamp = model.privacy.warning_label
+        if stamp and not (simulated and stamp == NOT_PRIVATE):
             about.setdefault((stamp, reason_of(model.privacy)), []).append(name)
-    stamps = [(_NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
+    stamps = [(NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
     for (stamp, reason), runs in about.items():
         if len(models) > 1:
             named = f": {', '.join(runs)}" if len(runs) <= _STAMPED_BY_NAME else ", marked below"
@@ -433,5 +433,5 @@ def warnings_of(
     unproven = sum(not outcome.sound for outcome in outcomes)
     if unproven:
         where = f"{unproven} of the {len(outcomes)} runs compared are of placements without noise or without a proof"
-        stamps.append((_NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
+        stamps.append((NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
     return stamps

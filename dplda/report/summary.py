@@ -37,7 +37,8 @@ def text(models: Sequence[TopicModel]) -> list[str]:
 def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
     """Say whether the topics of `models` may be published, and whether they are of use.
 
-    With `apart`, the page also has answers of other runs that its promise does not cover.
+    With `apart`, the page also has answers of other runs that its promise does not cover. Topics that come from a prior
+    are judged apart from those that were learned without one.
     """
     private = [model.privacy.sound for model in models]
     except_others = ", except for those of other runs, whose own guarantee is told beside them" if apart else ""
@@ -48,33 +49,42 @@ def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
         if not any(private)
         else f"Do not publish as a whole: {private.count(False)} of the {len(private)} runs have no privacy guarantee."
     )
-    judged = [model for model in models if model.verdicts]
+    from_prior, learned = dict[int, TopicModel](), dict[int, TopicModel]()
+    for number, model in enumerate(models, start=1):
+        if model.verdicts:
+            (from_prior if model.facts.prior_used else learned)[number] = model
+    judged = [group for group in (from_prior, learned) if group]
+    names = [f"Run{'s' * (len(group) > 1)} {', '.join(map(str, group))}: " for group in judged]
+    return [
+        public,
+        *(name * (len(judged) > 1) + _use([*group.values()]) for name, group in zip(names, judged, strict=True)),
+    ]
+
+
+def _use(judged: Sequence[TopicModel]) -> str:
+    """Say whether the topics of these models are of use; either all of them come from a prior, or none."""
     clear = sum(model.verdicts.count("clear") for model in judged)
     total = sum(len(model.verdicts) for model in judged)
-    if not total:
-        return [public]
-    if all(model.facts.prior_used for model in judged):
+    if judged[0].facts.prior_used:
         found = sum(sum(model.probabilities) for model in judged)
         some = f"about {found:.0f} of the {total}" if all(model.probabilities for model in judged) else "some of them"
-        return [
-            public,
+        return (
             "Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
-            f"{some}; no released number tells which.",
-        ]
+            f"{some}; no released number tells which."
+        )
     are, them = ("is", "it") if clear == 1 else ("are", "them")
     told = f"{clear} of {total} topics {are} clear: an ordinary fit, without noise, would probably find {them}, too."
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:
-        return [public, f"Use with care: {told} But the text is seen through {words} words only."]
+        return f"Use with care: {told} But the text is seen through {words} words only."
     if clear >= USEFUL * total:
-        return [public, f"Useful: {told}"]
+        return f"Useful: {told}"
     if clear:
-        return [public, f"Use with care: only {told}"]
-    return [
-        public,
+        return f"Use with care: only {told}"
+    return (
         f"Not useful: none of the {total} topics is clear. Of none is it sure enough that an ordinary fit, without "
-        "noise, would find it.",
-    ]
+        "noise, would find it."
+    )
 
 
 def grid(comparison: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from dplda.budget.events import at_least
 from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS, period_after
 from dplda.report.pictures import (
     COLOURS,
+    Bar,
     Bars,
     Cell,
     Chart,
@@ -38,6 +40,7 @@ _MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in
 _LONE = "o"  # marks a period between two that are too small to tell
 _MOST_LINES = len(_MARKERS)  # groups in one small picture
 _MOST_CHANGES = 5
+_BESIDES = ", besides what the topics reveal"
 
 
 def pictures(
@@ -46,16 +49,16 @@ def pictures(
     listed: Sequence[int],
     prefix: str,
     size: tuple[str, str, str] = ("", "", ""),
-    besides: str = ", besides what the topics reveal",
+    besides: str = _BESIDES,
 ) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
 
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others, except for attributes that
-    a table of the same documents is by alone. A table without attributes is not drawn. `listed` are the topics to show;
-    `prefix` begins the pictures' names. `size` is the name of a dataset, the number of its units in words, which is
-    told beside the number of those that are counted, and the unit. `besides` says of what else the guarantee of the
-    tables does not hold.
+    a table of the same documents is by alone. A table without attributes has a bar for each topic. `listed` are the
+    topics to show; `prefix` begins the pictures' names. `size` is the name of a dataset, the number of its units in
+    words, which is told beside the number of those that are counted, and the unit. `besides` says of what else the
+    guarantee of the tables does not hold.
     """
     drawn, alone = [], {(tables.dataset, table.by) for tables in all_tables for table in tables if len(table.by) == 1}
     for run, tables in enumerate(all_tables):
@@ -63,13 +66,26 @@ def pictures(
             name = f"{prefix}-table-{run}-{place}"
             summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
-            of_all = size[1] if (tables.dataset, tables.privacy.unit) == (size[0], size[2]) else ""
             elsewhere = f" in {shown(tables.dataset)}" if size[0] and tables.dataset != size[0] else ""
+            draw = _picture if table.by else _whole
             drawn += [
-                _picture(part, tables, topics, listed, f"{name}-{number}", of_all, besides, elsewhere)
+                replace(
+                    draw(part, tables, topics, listed, f"{name}-{number}", elsewhere),
+                    definition=definition(part, tables, size, besides),
+                )
                 for number, part in enumerate(parts)
             ]
     return drawn
+
+
+def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str], besides: str = _BESIDES) -> str:
+    """Say what `table` counts, what it may reveal, and what its intervals cover; arguments are as in `pictures`."""
+    unit = tables.privacy.unit
+    of_all = size[1] if (tables.dataset, unit) == (size[0], size[2]) else ""
+    return (
+        f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
+        f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
+    )
 
 
 def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat | Bars:
@@ -109,14 +125,11 @@ def _picture(
     topics: ShownTopics,
     listed: Sequence[int],
     name: str,
-    of_all: str,
-    besides: str,
     elsewhere: str,
 ) -> Picture:
-    """Draw one table; `elsewhere` names the dataset if it is not that of the topics."""
+    """Draw a table by groups; `elsewhere` names the dataset if it is not that of the topics."""
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time, by = _has_periods(table), in_words(table, tables)
-    unit = tables.privacy.unit
     note = (
         "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
         "Periods that are too small to tell, or in no list, are left out; one between two of them is a point with a "
@@ -134,10 +147,31 @@ def _picture(
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {certain_differences(table, names)}",
         drawing=drawing(table, names),
-        table=_numbers(table, names, by, unit),
-        definition=f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together "
-        f"reveal at most what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the "
-        "error of a sample.",
+        table=_numbers(table, names, by, tables.privacy.unit),
+    )
+
+
+def _whole(
+    table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, elsewhere: str
+) -> Picture:
+    """Draw the shares of topics in all documents; `elsewhere` names the dataset if it is not that of the topics."""
+    found = table.shares()
+    return Picture(
+        name=name,
+        title=f"How much of the text{elsewhere} each topic is",
+        alt=f"The share of each of {len(listed)} topics.",
+        note="The thin line across the end of a bar contains the true share with 95 %.",
+        drawing=Bars(
+            [
+                Bar(
+                    shown(f"{topic} {topics.title(topic)}"),
+                    (float(found.value[0, topic]),),
+                    with_interval(found.value[0, topic], found.low[0, topic], found.high[0, topic]),
+                    (float(found.low[0, topic]), float(found.high[0, topic])),
+                )
+                for topic in sorted(listed, key=lambda topic: -found.value[0, topic])
+            ]
+        ),
     )
 
 

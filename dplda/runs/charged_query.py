@@ -68,7 +68,9 @@ def plan_query(
     for name in options:
         if name not in QueryOptions.__annotations__:
             near = get_close_matches(name, [*QueryOptions.__annotations__, "by", "groups", "dates", "between"], n=1)
-            raise InputError(f"there is no option {name!r}{f': did you mean {near[0]!r}?' if near else '.'}")
+            others = f"{', '.join(QueryOptions.__annotations__)}, and the parameters of the function"
+            hint = f": did you mean {near[0]!r}?" if near else f". There are {others}."
+            raise InputError(f"there is no option {name!r}{hint}")
     privacy = PrivacySettings(
         epsilon=epsilon,
         delta=delta,

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from scipy.special import ndtri
 
-from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
+from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.events import Stage
@@ -133,6 +133,7 @@ def plan_counts(
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
     one_answer = "by" in corpus.category_facts  # of a question
     at_most = 1 if one_answer and at_most is None else min(n_given, MOST_ANSWERS) if at_most is None else at_most
+    at_most = plain_number(at_most)
     if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
         raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
     answer_weight, size_weight = answer_weights(at_most)

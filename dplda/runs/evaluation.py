@@ -81,7 +81,8 @@ class Evaluation:
             ("perplexity", self.prediction.perplexity),
         )
         told = (f"{name} {each.value:.4g} ({each.low:.4g} to {each.high:.4g})" for name, each in measures)
-        return f"Evaluation({', '.join(told)}, of {len(self.topics)} topics)"
+        label = f"{self.privacy.warning_label}: " if self.privacy.warning_label else ""
+        return f"Evaluation({label}{', '.join(told)}, of {len(self.topics)} topics)"
 
     def _repr_html_(self) -> str:
         """Show all measures and the guarantee, in a notebook."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
@@ -318,10 +319,12 @@ def describe_options() -> str:
     return "\n".join(lines)
 
 
-_OTHER_NAMES = {  # of other packages
-    "n_components": "the number of topics is n_topics",
-    "num_topics": "the number of topics is n_topics",
-    "random_state": "noise from a known seed is not private; for public or synthetic documents there is simulate_seed",
+_NUMBER = "the number of topics is n_topics"
+_SEED = "noise from a known seed is not private; for public or synthetic documents there is simulate_seed"
+_OTHER_NAMES = {  # of other packages and of the command line
+    **dict.fromkeys(("k", "n_components", "num_topics", "topics"), _NUMBER),
+    **dict.fromkeys(("random_state", "seed"), _SEED),
+    "eps": "the privacy budget is epsilon",
 }
 
 
@@ -333,7 +336,8 @@ def spread_options(
     @wraps(function)
     def call(corpus: _Corpus, *given: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
         if unknown := [each for each in named if each not in known]:
-            hint = _OTHER_NAMES.get(unknown[0], "")
+            near = get_close_matches(unknown[0], known, n=1)
+            hint = _OTHER_NAMES.get(unknown[0], f"did you mean {near[0]!r}?" if near else "")
             raise TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}{hint and f': {hint}'}")
         if given and given[0] is not None and not isinstance(given[0], str):
             raise InputError(f"the second argument is the name of the dataset. Write n_topics={given[0]!r}.")

@@ -186,7 +186,7 @@ class WordTable(IndicatorTable):
         n_rows, n_words = self.totals.shape
         if n_rows < 2:
             return [None] * n_rows
-        q = float(ndtri((1 + level ** (1 / (2 * n_rows * (n_words + 1)))) / 2))
+        q = float(ndtri((1 + float(level) ** (1 / (2 * n_rows * (n_words + 1)))) / 2))
         own = _quotients(self.totals, self.counts, np.full(n_rows, q * self.std))
         others = self._others
         rest, rest_size, rest_std = others @ self.totals, others @ self.counts, self.std * np.sqrt(others.sum(axis=1))

@@ -30,8 +30,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from dplda.base.config import MINIMUM_LENGTH
+from dplda.base.config import MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
+from dplda.base.frames import frame_of
 from dplda.base.lazy import load_name
 from dplda.budget.events import PrivacyStatement
 from dplda.learning.estimates import Estimates
@@ -106,6 +107,8 @@ class ReleasedTable:
     """What stands for each topic (`TopicModel.titles`); empty if the topics are not known."""
     parts: tuple[int, ...] = ()
     """How many topics of the run each topic contains, m; empty if none were merged."""
+    warning_label: str = ""
+    """What marks it if it has no proven guarantee (`PrivacyStatement.warning_label`); `Tables` sets it."""
 
     def __post_init__(self) -> None:
         rows = len(self.rows)
@@ -118,7 +121,8 @@ class ReleasedTable:
     def __repr__(self) -> str:
         n_groups = len(self.rows) - sum(self.rest)
         by = f"by {self.name}: {n_groups} groups, " if self.by else ""
-        return f"{type(self).__name__}({by}{self.n_topics} {self.noun})"
+        label = f"{self.warning_label}: " if self.warning_label else ""
+        return f"{type(self).__name__}({label}{by}{self.n_topics} {self.noun})"
 
     def _repr_html_(self) -> str | None:
         """Show the estimates in a notebook, as pandas does; without it, the notebook shows the table in short."""
@@ -363,11 +367,11 @@ class ReleasedTable:
         return pa.table(columns)
 
     def to_frame(self, level: float = _LEVEL) -> Any:
-        """Return a pandas data frame of `to_arrow`. Raises `InputError` without pandas."""
-        try:
-            return self.to_arrow(level).to_pandas()
-        except ImportError:
-            raise InputError("to_frame needs pandas: pip install pandas. to_arrow gives an Arrow table.") from None
+        """Return a pandas data frame of `to_arrow`, marked if it is not private (`warning_label`).
+
+        Raises `InputError` without pandas.
+        """
+        return frame_of(self.to_arrow(level), self.warning_label, "to_arrow gives an Arrow table.")
 
     def plot(self) -> Any:
         """Draw the table as the report does: topics over time, or a heat map of groups; a bar each without groups.
@@ -433,7 +437,8 @@ class ReleasedTable:
 
 def check_level(level: object) -> None:
     """Raise `InputError` for what is no probability at which intervals hold."""
-    if not isinstance(level, int | float) or not 0 < level < 1:
+    number = plain_number(level)
+    if not isinstance(number, int | float) or not 0 < number < 1:
         raise InputError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
 
 
@@ -443,7 +448,7 @@ def quantile(level: float, n_intervals: int = 1) -> float:
     Raises `InputError` for a level that is no probability.
     """
     check_level(level)
-    return float(-ndtri((1 - level) / 2 / n_intervals))
+    return float(-ndtri((1 - float(level)) / 2 / n_intervals))
 
 
 def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
@@ -498,9 +503,13 @@ class Tables(Sequence[ReleasedTable]):
     """The dataset of the documents that are in the tables."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
+    def __post_init__(self) -> None:
+        label = self.privacy.warning_label
+        object.__setattr__(self, "tables", tuple(replace(table, warning_label=label) for table in self.tables))
+
     def __repr__(self) -> str:
-        of = type(self).__name__
-        return f"{of}({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
+        promise = self.privacy.warning_label or f"epsilon={self.privacy.epsilon:g}"
+        return f"{type(self).__name__}({self.run}, {promise}: {', '.join(map(repr, self.tables))})"
 
     def _repr_html_(self) -> str | None:
         """Show all tables and the guarantee in a notebook; without pandas, the notebook shows them in short."""

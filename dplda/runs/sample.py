@@ -185,9 +185,9 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
     The same arguments give the same content. Raises `InputError` for a number out of range, an existing file, or a
     folder that cannot be written.
     """
-    _DOCUMENTS.check("n_documents", n_documents)
-    _USERS.check("n_users", n_users)
-    _SEED.check("seed", seed)
+    n_documents = _DOCUMENTS.check("n_documents", n_documents)
+    n_users = _USERS.check("n_users", n_users)
+    seed = _SEED.check("seed", seed)
     folder = Path(directory)
     facts = {"n_documents": n_documents, "n_themes": len(_THEMES), "seed": seed}
     try:
@@ -374,8 +374,8 @@ def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> P
     The same arguments give the same content. Raises `InputError` for a number out of range, an existing file, or a
     folder that cannot be written.
     """
-    _NOTES.check("n_notes", n_notes)
-    _SEED.check("seed", seed)
+    n_notes = _NOTES.check("n_notes", n_notes)
+    seed = _SEED.check("seed", seed)
     path = Path(directory) / _FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

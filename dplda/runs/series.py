@@ -42,6 +42,8 @@ def load_run(run: RunRecord) -> TopicModel:
 
 def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
     """Return the folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
+    if not isinstance(name, str | Path):
+        raise InputError(f"name must be the id of a run, the name of a dataset or the folder of a model, got {name!r}.")
     if isinstance(name, Path) or os.path.isfile(Path(name) / topic_model.TEXT_FILE) or os.sep in name:
         return Path(name)
     if ledger is None and not os.path.exists(default_path()):
@@ -88,13 +90,11 @@ class Place:
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return DEFAULTS.model.topics if requested is None else requested
-        if requested not in (None, "auto"):
-            RANGES["topics"].check("topics", requested)
-            if int(requested) > len(self.prior):
-                raise InputError(
-                    f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave "
-                    "the number out; new topics are added as they appear."
-                )
+        if requested not in (None, "auto") and RANGES["topics"].check("topics", requested) > len(self.prior):
+            raise InputError(
+                f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave "
+                "the number out; new topics are added as they appear."
+            )
         return len(self.prior)
 
 

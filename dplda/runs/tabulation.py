@@ -311,6 +311,10 @@ def groupings(
     by = [by] if isinstance(by, str) else by
     if not isinstance(by, Sequence) or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
+    if not isinstance(dates, (tuple, list)) or len(dates) != 2:
+        raise InputError(
+            f"dates must be the first and the last day, such as ('2024-01-01', '2024-12-31'), got {dates!r}."
+        )
     first, last = (_day(name, value) for name, value in zip(("first", "last"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
         raise InputError("give the first day and the last day of a range, in this order, or neither.")

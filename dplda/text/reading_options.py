@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from dplda.base.config import plain_number
 from dplda.base.errors import InputError
 
 
@@ -90,6 +91,7 @@ class Tokenization:
             object.__setattr__(self, "tokenizer", "spacy" if self.language in NO_WHITE_SPACE else "fast")
         if self.tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {self.tokenizer!r}.")
+        object.__setattr__(self, "ngrams", plain_number(self.ngrams))
         if not isinstance(self.ngrams, int) or not 1 <= self.ngrams <= LONGEST_PHRASE:
             raise InputError(f"ngrams must be a whole number from 1 to {LONGEST_PHRASE} (words), got {self.ngrams!r}.")
 

@@ -32,6 +32,7 @@ from operator import getitem
 from statistics import median
 from typing import Any
 
+from dplda.base.config import plain_number
 from dplda.base.errors import InputError
 from dplda.text.reading_options import Tokenization
 
@@ -89,6 +90,7 @@ def frequent_words(
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
+    count = plain_number(count)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise InputError(f"count must be a positive whole number of words, got {count!r}.")
     words = list(islice(_words(Tokenization(language, bool(lemmas), tokenizer, tuple(stopwords))), count))

@@ -101,6 +101,12 @@ def test_listed_totals_may_be_an_array(ledger):
     assert ledger.dataset("reviews").grant.listed == (2.0, 4.0)
 
 
+def test_a_grant_may_be_numbers_of_numpy(ledger):
+    ledger.grant("reviews", np.float32(3), np.float64(1e-6), batches_per_document=np.int64(2))
+    grant = ledger.dataset("reviews").grant
+    assert (grant.epsilon, grant.delta, grant.batches_per_document) == (3.0, 1e-6, 2)
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -238,6 +244,17 @@ def test_a_notebook_shows_what_each_dataset_has_spent_and_has_left(ledger):
     html = ledger._repr_html_()
     assert f"Ledger {ledger.path}</b>: 2 datasets" in html
     cells = [unescape(cell) for cell in re.findall("<bdi>(.*?)</bdi>", html)]
-    told = [(each.name, each.in_short, each.remaining_text) for each in ledger.datasets()]
-    assert cells == ["dataset", "spent", "left", *(text for row in told for text in row)]
+    told = [(each.name, each.in_short, each.remaining_text, each.guarantee) for each in ledger.datasets()]
+    assert cells == ["dataset", "spent", "left", "guarantee", *(text for row in told for text in row)]
     assert "<b>letters" not in html
+
+
+@pytest.mark.filterwarnings("ignore::dplda.base.errors.RaisedGrantWarning")
+def test_a_notebook_says_that_a_raised_grant_is_not_guaranteed(ledger):
+    ledger.grant("reviews", 5.5, 1e-6)
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("reviews", 8.0, 1e-6)
+    html = unescape(ledger._repr_html_())
+    assert "of epsilon 8" in html
+    assert "the guarantee is the grant that was in force before the first output: epsilon 5.5 at delta 1e-06" in html
+    assert "the grant now in force (epsilon 8, delta 1e-06) was chosen after looking" in html

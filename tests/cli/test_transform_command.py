@@ -54,7 +54,8 @@ def test_csv_on_stdout_says_in_every_column_that_it_is_not_private(dplda, saved:
     assert header[0] == "document"
     assert all("not private" in name for name in header[1:])
     assert [row[0] for row in rows] == ["'=first", "second"]
-    np.testing.assert_allclose([[float(p) for p in row[1:]] for row in rows], wanted(model), rtol=1e-5)
+    np.testing.assert_allclose([[float(p) for p in row[1:-1]] for row in rows], wanted(model), rtol=1e-5)
+    assert (header[-1], [row[-1] for row in rows]) == ("known words (not private)", ["6", "0"])
     assert "NOT PRIVATE" in answer.err
     assert "4 of 10 words (40.0%) are unknown" in answer.err
     assert "1 document had no known word" in answer.err
@@ -66,6 +67,7 @@ def test_json_is_marked_and_counts_unknown_words(dplda, saved: str, read, model)
     assert (record["unknown_tokens"], record["tokens"]) == (4, 10)
     assert [document["id"] for document in record["documents"]] == ["=first", "second"]
     np.testing.assert_array_equal([d["proportions"] for d in record["documents"]], wanted(model))
+    assert [document["known_words"] for document in record["documents"]] == [6, 0]
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.npz"])
@@ -83,6 +85,7 @@ def test_npz_holds_ids_proportions_and_the_mark(dplda, saved: str, read, home: P
     with np.load(home / "p.npz", allow_pickle=False) as file:
         assert file["ids"].tolist() == ["=first", "second"]
         np.testing.assert_array_equal(file["proportions"], wanted(model))
+        assert file["known_words"].tolist() == [6, 0]
         assert file["not_private"]
 
 

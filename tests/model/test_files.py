@@ -14,6 +14,7 @@ from handmade import make_model, with_facts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import dplda
 from dplda.base.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.topic_model import _ARRAY_FILE, _RESERVED, TEXT_FILE, reserve_space, write_atomically
@@ -29,6 +30,13 @@ def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> N
         model.privacy,
         model.facts,
     )
+
+
+def test_what_is_no_path_or_name_is_refused_in_one_line(model: TopicModel) -> None:
+    with pytest.raises(InputError, match=r"^directory must be the path of a new or empty folder, got None\.$"):
+        model.save(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^name must be the id of a run, [^\n]* or the folder of a model, got 5\.$"):
+        dplda.load(5)  # type: ignore[arg-type]
 
 
 def test_a_loaded_and_saved_model_is_the_same_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from answer_data import BY_MONTH, BY_TEAM, WORDS, count_table, counts, everything, findings, word_table, words
 from full_helpers import full_after
-from report_data import HOSTILE, Page, all_runs, run_model
+from report_data import HOSTILE, Page, all_runs, run_model, tables
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
@@ -43,6 +43,15 @@ def test_each_question_is_a_heading_in_the_users_words_followed_by_its_answer(tm
     assert "All answers on this page together are (epsilon 1.25, delta 1e-06)-differentially private" in text
     assert "2 January 2026" in text
     assert "NOT PRIVATE" not in text
+
+
+def test_shares_of_topics_without_groups_are_one_picture(tmp_path, without_charts):
+    model = run_model()
+    found = tables(model, (2000, 1500, 900))
+    whole = replace(found, tables=(found[0].whole(),))
+    text = page(tmp_path, findings(("What is it about?", None), ("How much is each?", whole), model=model)).text
+    assert text.count("How much of the text each topic is") == 1
+    assert "differ by" not in text
 
 
 def test_a_table_with_many_groups_has_its_combinations_and_no_second_picture_of_another_table(tmp_path, without_charts):

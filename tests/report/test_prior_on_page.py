@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
+from report_data import Page
 
 from dplda.report import write_report
 
@@ -26,6 +27,25 @@ def test_topics_of_a_prior_are_said_to_be(tmp_path: Path, public: bool) -> None:
     assert ("was given as public, and nothing in it is protected" in said) == public
     assert ("is protected by the run that released them, and by that alone" in said) != public
     assert "subjects of fewer do not appear" not in said
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_runs_with_and_without_a_prior_are_judged_each(tmp_path: Path) -> None:
+    judged = {"verdicts": ("weak",) * 3, "topic_probabilities": (0.5, 0.4, 0.3)}
+    prior = with_facts(make_model(), **judged, prior=PRIOR, prior_used=True, prior_share=0.6, run="first-aaaaaa")
+    plain = with_facts(make_model(), **judged, run="second-bbbbbb")
+    write_report([plain, prior], tmp_path / "r.html")
+    said = Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
+    assert "Run 2: Use with care: the topics come from the prior." in said
+    assert "would find about 1 of the 3;" in said
+    assert "Run 1: Not useful: none of the 3 topics is clear." in said
+    known = "The topics of run 2, first-aaaaaa, and their words were known before, from public corpus forum."
+    assert known in said
+    assert "About 60.0% of the text is about these topics." in said
+    write_report([prior, with_facts(prior, run="third-cccccc")], tmp_path / "both.html")
+    said = Page((tmp_path / "both.html").read_text(encoding="utf-8")).text
+    assert "Verdict The promise covers every number on this page that was taken from the text. Use with care" in said
+    assert said.count("were known before") == 2
 
 
 @pytest.mark.usefixtures("without_charts")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_data import run_model, tables
+from report_data import Page, run_model, tables
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
@@ -212,6 +212,23 @@ def test_a_topic_has_one_share_on_a_page_and_bars_are_sorted_by_it() -> None:
 def test_tables_of_other_documents_do_not_change_a_topics_share() -> None:
     assert least_noisy_shares([tables(MODEL, (2000, 1500), dataset="elsewhere")], MODEL) is None
     assert least_noisy_shares([tables(MODEL, (2000, 1500), of="another")], MODEL) is None
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_a_table_without_groups_is_in_the_first_picture_alone() -> None:
+    found = tables(MODEL, (2000, 1500, 900))
+    whole = replace(found, tables=(found[0].whole(),))
+    text = Page(_render([MODEL], tables=[whole])).text
+    assert "Groups and time" not in text
+    assert "differ by" not in text
+    first = text[text.index("How common the topics are") : text.index("How the topics relate")]
+    assert "They are of the documents that were tabulated." in first
+    assert re.search(r"Counted are about 4,4\d\d documents .* this table and others of its run", first)
+    elsewhere = Page(_render([MODEL], tables=[replace(whole, dataset="elsewhere")])).text
+    assert "How much of the text in elsewhere each topic is" in elsewhere
+    both = Page(_render([MODEL], tables=[replace(found, tables=(*found, *whole))])).text
+    assert "How topics change by month" in both
+    assert "differ by" not in both
 
 
 @pytest.mark.parametrize(

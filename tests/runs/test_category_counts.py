@@ -92,6 +92,12 @@ def test_the_noise_drawn_has_the_standard_deviation_that_is_stated():
     assert INDICATOR_CLIP <= 1.1
 
 
+def test_numbers_of_numpy_are_taken_like_those_of_python(ledger):
+    (one,) = dplda.count(corpus(), RULES, epsilon=np.float32(4), at_most=np.int64(2), ledger=ledger)
+    assert (ledger.runs()[0].epsilon, one.at_most) == (4.0, 2)
+    assert one.to_json(np.float32(0.5)) == one.to_json(0.5)
+
+
 def test_without_groups_all_documents_are_one_row_and_by_default_three_answers_count(ledger):
     (one,) = dplda.count(corpus(), RULES, epsilon=4.0, ledger=ledger)
     assert (one.rows, one.at_most) == ([()], 3)

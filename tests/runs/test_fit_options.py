@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 import dplda
@@ -62,6 +64,43 @@ def test_every_setting_of_a_fit_is_an_option() -> None:
     assert FitOptions().settings() == DEFAULTS
     chosen = FitOptions(n_topics=7, vocabulary=["a", "b", "c", "d", "e", "f", "g"], epsilon=3.0, device="auto")
     assert chosen.settings() == FitSettings.of(topics=7, public=tuple("abcdefg"), epsilon=3.0, device="auto")
+
+
+def test_numbers_of_numpy_are_numbers_and_become_those_of_python() -> None:
+    given = {"n_topics": np.int64(3), "epsilon": np.float32(3), "delta": np.float64(1e-6), "alpha0": np.int8(1)}
+    settings = FitOptions(**given, max_vocabulary=np.uint16(50), simulate_seed=np.int32(0)).settings()  # type: ignore[arg-type]
+    assert settings == FitSettings.of(topics=3, epsilon=3, delta=1e-6, alpha0=1, max_vocabulary=50, simulate_seed=0)
+    json.dumps(settings.to_json())  # refuses those of NumPy
+    split = {edge: np.float32(part) for edge, part in {"e6": 0.5, "e8": 0.5}.items()}
+    assert FitOptions(placement="config2", split=split).settings().to_json()["split"] == {"e6": 0.5, "e8": 0.5}  # type: ignore[arg-type]
+    privacy = PrivacySettings(epsilon=np.float32(2), delta=np.float64(1e-6))  # type: ignore[arg-type]
+    assert (type(privacy.epsilon), type(privacy.delta)) == (float, float)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("topics", "the number of topics is n_topics"),
+        ("k", "the number of topics is n_topics"),
+        ("eps", "the privacy budget is epsilon"),
+        ("seed", "there is simulate_seed"),
+        ("placment", "did you mean 'placement'?"),
+    ],
+)
+def test_an_option_by_another_name_is_refused_with_the_right_one(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}': .*{re.escape(hint)}$"):
+        dplda.fit(None, **{name: 5})  # type: ignore[arg-type]
+
+
+def test_a_wrong_number_of_topics_is_told_that_there_is_auto() -> None:
+    with pytest.raises(InputError, match=r"^topics must be a whole number in .* or 'auto', got 'ten'\.$"):
+        FitOptions(n_topics="ten").settings()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [np.bool_(True), True, np.float64(3), np.array(3), "3", np.int64(0)])
+def test_what_is_no_whole_number_of_topics_is_refused(wrong: object) -> None:
+    with pytest.raises(InputError, match=r"^topics must be a whole number in \[1, 500\]"):
+        FitOptions(n_topics=wrong).settings()  # type: ignore[arg-type]
 
 
 def test_every_setting_that_decides_what_is_learned_is_a_fact_of_the_run() -> None:
