@@ -34,6 +34,7 @@ from dplda.cli.table_commands import (
     whole_number,
     write_tables,
 )
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
@@ -51,6 +52,12 @@ _NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
     metavar="N",
     help="Categories of a document that count in full; with more, all of them count less. Fewer mean less noise [3, or "
     "1 for --question].",
+)
+@click.option(
+    "--persons",
+    is_flag=True,
+    help="Count the persons (--unit-field) with at least one document in each category, instead of documents of which "
+    "a person's share the weight of one. Not by group.",
 )
 @grouping_options
 @reading_options
@@ -74,15 +81,15 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     settings = question_settings(options)  # refused before anything is read
     source = read_asked(corpus, options, wanted, categories, {})
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
-    planned = plan_counts(source, wanted, at_most=_at_most(options), **settings)
+    planned = plan_counts(source, wanted, at_most=_at_most(options), persons=options["persons"], **settings)
     asked = Asked(source, corpus, wanted, options, ledger_path)
     carry_out(planned, None, asked, partial(show_counts, out=out, as_json=as_json), as_json=as_json, quiet=quiet)
 
 
 def _at_most(options: dict[str, Any]) -> int | None:
-    """Return how many answers of a document count in full; a question has one answer."""
+    """Return how many answers of a document or person count in full; a question has one answer for each document."""
     given: int | None = options["at_most"]
-    if options["question"] is None:
+    if options["question"] is None or options["persons"]:
         return given
     if given not in (None, 1):
         raise InputError("--at-most has no effect on --question, which has one answer for each document: leave it out.")
@@ -133,8 +140,11 @@ def _show_table(one: CountTable, unit: str) -> None:
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
+    if one.persons:
+        say(f"Numbers are of {unit}s with at least one such document.")
     if one.at_most < one.n_topics - 1:
-        say(f"A document in more than {one.at_most} categories counts less in each of them (--at-most).")
+        who = unit if one.persons else DOCUMENT
+        say(f"A {who} in more than {one.at_most} categories counts less in each of them (--at-most).")
     say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.")
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}

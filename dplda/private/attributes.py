@@ -161,3 +161,8 @@ class Answers:
     """
 
     n: int
+    of_units: bool = False
+    """Whether a unit is one document, whose answers are those that any of the unit's documents has."""
+    n_rest: int = 0
+    """How many of the answers, the last ones, are of documents that have no other. Of them, a unit has the first that a
+    document has, and only if its documents have none of the others."""

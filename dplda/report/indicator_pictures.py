@@ -45,6 +45,7 @@ from dplda.runs.indicator_tables import (
 )
 from dplda.runs.released_table import Tables
 from dplda.text.categories import NO_ANSWER, NONE
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +113,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         f"enough to tell. {OWN_NOISE}",
         drawing=Bars([]),
         table=_count_numbers(table, order, by, unit, small=False),
-        definition=f"{_told_rules(table)}{_told_private(table)}{_told_counted(table, unit)}",
+        definition=f"{_told_rules(table, unit)}{_told_private(table)}{_told_counted(table, unit)}",
     )
 
 
@@ -128,6 +129,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     picture: Bars | Chart | Heat
     if not table.by:
         title, picture = "How many are in each category", _bars(table, names)
+        if table.persons:
+            title = f"How many {shown(unit)}s have at least one document in each category"
         found = table.matches()
         others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
         rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
@@ -147,9 +150,9 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note=f"{note} {_told_counted(table, unit)}",
         drawing=picture,
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table)}{_told_private(table)}Of one {shown(unit)}, these counts and others of their "
-        f"run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not the "
-        "error of a sample.",
+        definition=f"{_told_rules(table, unit)}{_told_private(table)}Of one {shown(unit)}, these counts and others of "
+        f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not "
+        "the error of a sample.",
     )
 
 
@@ -192,9 +195,11 @@ def _told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
     units = table.whole().units()
     size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
+    persons = f"Numbers are of {shown(unit)}s with at least one such document. " if table.persons else ""
+    who = shown(unit) if table.persons else DOCUMENT
+    several = f"A {who} in more than {table.at_most} categories counts less in each of them. "
     told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
-    several = f"A document in more than {table.at_most} categories counts less in each of them. "
-    return f"{several if table.at_most < table.n_topics - 1 else ''}{told}"
+    return f"{persons}{several if table.at_most < table.n_topics - 1 else ''}{told}"
 
 
 def _told_alike(table: CountTable, names: dict[int, str]) -> str:
@@ -204,11 +209,14 @@ def _told_alike(table: CountTable, names: dict[int, str]) -> str:
     return f" No certain difference {table.since}: {', '.join(alike)}." if alike and differing else ""
 
 
-def _told_rules(table: CountTable) -> str:
-    """Say which documents are in each category."""
+def _told_rules(table: CountTable, unit: str) -> str:
+    """Say which documents, or persons, are in each category."""
+    persons = (
+        f"A {shown(unit)} counts once in each category of at least one of their documents. " if table.persons else ""
+    )
     if not table.rules:
-        return ""
-    return f"In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
+        return persons
+    return f"{persons}In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
 
 
 def _told_private(table: CountTable | WordTable) -> str:

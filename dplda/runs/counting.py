@@ -55,6 +55,7 @@ def count(
     date_format: str = "",
     sampling: bool = False,
     check_groups: bool = True,
+    persons: bool = False,
     **options: Unpack[QueryOptions],
 ) -> Counts:
     """Release how many documents of `corpus` match each of `categories` under (epsilon, delta) differential privacy.
@@ -66,7 +67,9 @@ def count(
     `classify` is tried on a made-up public text first: a function that cannot work is refused before anything is spent.
 
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
-    many answers; the default is the number of categories, at most 3, or 1 for `classify`. `by`, `groups`, `dates`,
+    many answers; the default is the number of categories, at most 3, or 1 for `classify`. The documents of a person
+    share the weight of one document. With `persons`, a person counts 1 in each category of at least one of their
+    documents, and `at_most` is for the answers of a person. `by`, `groups`, `dates`,
     `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
@@ -75,10 +78,19 @@ def count(
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if check_groups:
         refuse_misfits(tables, corpus)
-    if classify is not None and at_most is None:
+    if classify is not None and at_most is None and not persons:
         at_most = 1
     run = plan_counts(
-        asked, tables, epsilon, delta, at_most=at_most, zone=zone, date_format=date_format, sampling=sampling, **options
+        asked,
+        tables,
+        epsilon,
+        delta,
+        at_most=at_most,
+        persons=persons,
+        zone=zone,
+        date_format=date_format,
+        sampling=sampling,
+        **options,
     )
     return ask(run, options)
 
@@ -114,6 +126,7 @@ def plan_counts(
     delta: float,
     *,
     at_most: int | None = None,
+    persons: bool = False,
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
@@ -121,8 +134,8 @@ def plan_counts(
 ) -> Run[Counts]:
     """Plan `tables`, the result of `groupings`, of the answers of `corpus`; nothing is spent or read.
 
-    Raises `InputError` if documents were not asked, for columns that `corpus` was read without, and for tables that are
-    too large.
+    Raises `InputError` if documents were not asked, for columns that `corpus` was read without, for tables that are too
+    large, and for `persons` that are single documents or in groups.
     """
     names = corpus.categories
     if not names:
@@ -130,15 +143,17 @@ def plan_counts(
             "the documents were not asked anything: give categories, or import them with categories: "
             "dplda corpus import --categories FILE"
         )
+    if persons:
+        _check_persons(corpus, tables)
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
-    one_answer = "by" in corpus.category_facts  # of a question
+    one_answer = "by" in corpus.category_facts and not persons  # of a question
     at_most = 1 if one_answer and at_most is None else min(n_given, MOST_ANSWERS) if at_most is None else at_most
     if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
         raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
     answer_weight, size_weight = answer_weights(at_most)
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
-        gate.use_answers(names, rows)
+        gate.use_answers(names, rows, of_units=persons, n_rest=len(names) - n_given)
         found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
         return CountTable(
             **groups,
@@ -149,6 +164,7 @@ def plan_counts(
             titles=names,
             size_precision=size_weight / answer_weight,
             at_most=at_most,
+            persons=persons,
             rules=rules_in_words(corpus.category_facts),
         )
 
@@ -167,6 +183,7 @@ def plan_counts(
         facts={
             "categories": list(names),
             "at_most": at_most,
+            **({"persons": True} if persons else {}),
             "categories_digest": category_digest(corpus.category_facts),
             **calendar_facts(zone, date_format),
         },
@@ -177,6 +194,20 @@ def plan_counts(
     half = -float(ndtri(0.025)) * noise
     outlook = f"Numbers would be told to within {half:,.0f} {corpus.unit}s (95 %), however large a group is."
     return replace(planned, outlook=(outlook,))
+
+
+def _check_persons(corpus: Corpus, tables: Sequence[Sequence[Grouping]]) -> None:
+    """Raise `InputError` unless units are persons of whom documents are known, and are counted without groups."""
+    if corpus.unit == DOCUMENT:
+        raise InputError(
+            "persons are counted only where the unit is a person, and here it is a document: name their column with "
+            "--unit-field (in Python, unit_field=), or leave persons out to count documents."
+        )
+    if any(tables):
+        raise InputError(
+            "persons are counted without groups, since one person may be in several: leave out by and between, or "
+            "leave out persons to count documents by group."
+        )
 
 
 def counted_units(unit: str) -> str:
