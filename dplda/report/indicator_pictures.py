@@ -151,8 +151,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         drawing=picture,
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{_told_private(table)}Of one {shown(unit)}, these counts and others of "
-        f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not "
-        "the error of a sample.",
+        f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and "
+        "not the error of a sample.",
     )
 
 
