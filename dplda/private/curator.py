@@ -103,13 +103,11 @@ class Curator:
     def use_answers(self, answers: Sequence[str], rows: TableRows, *, of_units: bool = False, n_rest: int = 0) -> None:
         """Let the documents' answers take the place of words in later releases, after one word that all documents hold.
 
-        The possible `answers` and the groups of `rows` are public or released. With `of_units`, which needs a single
-        row, a unit is one document that has all of its documents' answers; of the last `n_rest`, it has one at most
+        The possible `answers` and the groups of `rows` are public or released. With `of_units`, a unit is one document,
+        and its words are cells: the answers that its documents in each row have, of the last `n_rest` at most one
         (`Answers`).
         """
-        if of_units and len(rows) > 1:
-            raise GateError("documents of one unit may be in several rows")
-        self._names, self._rows = ("", *answers), rows
+        self._names, self._rows = ("", *answers) * (len(rows) if of_units else 1), rows
         self._passes.use_words(Answers(len(answers), of_units, n_rest), rows)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
