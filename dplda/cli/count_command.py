@@ -34,7 +34,6 @@ from dplda.cli.table_commands import (
     whole_number,
     write_tables,
 )
-from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
@@ -57,7 +56,7 @@ _NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
     "--persons",
     is_flag=True,
     help="Count the persons (--unit-field) with at least one document in each category, instead of documents of which "
-    "a person's share the weight of one. Not by group.",
+    "a person's share the weight of one.",
 )
 @grouping_options
 @reading_options
@@ -113,7 +112,7 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_units
+    from dplda.runs.counting import counted_in, numbers_of, who_counts_less
 
     found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
@@ -127,7 +126,7 @@ def _show_table(one: CountTable, unit: str) -> None:
             place = index, category
             rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
             names = ("",) * len(names)
-    if one.by:
+    if one.by and not one.persons:
         whole = one.whole()
         found, shares, names = whole.matches(), whole.shares(), ("all", *[""] * (len(one.by) - 1))
         names = (*names, whole_number(whole.units(), 0))
@@ -140,12 +139,11 @@ def _show_table(one: CountTable, unit: str) -> None:
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
-    if one.persons:
-        say(f"Numbers are of {unit}s with at least one such document.")
-    if one.at_most < one.n_topics - 1:
-        who = unit if one.persons else DOCUMENT
-        say(f"A {who} in more than {one.at_most} categories counts less in each of them (--at-most).")
-    say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.")
+    if told := numbers_of(one, unit):
+        say(f"{told}.")
+    if less := who_counts_less(one, unit):
+        say(f"{less} (--at-most).")
+    say(f"Counted are {counted_in(one, unit)}.")
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]

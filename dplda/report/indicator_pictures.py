@@ -32,7 +32,7 @@ from dplda.report.table_pictures import (
     largest_share,
 )
 from dplda.report.wording import is_hidden
-from dplda.runs.counting import counted_units
+from dplda.runs.counting import counted_in, numbers_of, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
     OWN_WORDS,
@@ -45,7 +45,6 @@ from dplda.runs.indicator_tables import (
 )
 from dplda.runs.released_table import Tables
 from dplda.text.categories import NO_ANSWER, NONE
-from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +66,10 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
     """
     drawn: list[Picture] = []
     alone = {
-        (answers.dataset, each.titles, each.by) for answers in all_answers for each in answers if len(each.by) == 1
+        (answers.dataset, each.titles, each.by)
+        for answers in all_answers
+        for each in answers
+        if len(each.by) == 1 and not (isinstance(each, CountTable) and each.persons)
     }
     for run, answers in enumerate(all_answers):
         for place, table in enumerate(answers):
@@ -138,10 +140,13 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
+        if table.persons:
+            title = f"The share of {shown(unit)}s with at least one document in each category, by {by}"
         title += f", summed from the table by {of}" if of else ""
         all_of_them = table.whole().matches()
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
-        note = f"In all groups together: {told}. {_how_to_read(table, names, unit)} "
+        note = "" if table.persons else f"In all groups together: {told}. "
+        note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, names, 'category')}{_told_alike(table, names)}"
     return Picture(
         name=name,
@@ -193,13 +198,8 @@ def _number(found: object, row: int, category: int) -> str:
 
 def _told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
-    units = table.whole().units()
-    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
-    persons = f"Numbers are of {shown(unit)}s with at least one such document. " if table.persons else ""
-    who = shown(unit) if table.persons else DOCUMENT
-    several = f"A {who} in more than {table.at_most} categories counts less in each of them. "
-    told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
-    return f"{persons}{several if table.at_most < table.n_topics - 1 else ''}{told}"
+    told = numbers_of(table, unit), who_counts_less(table, unit), f"Counted are {counted_in(table, unit)}"
+    return shown(" ".join(f"{each}." for each in told if each))
 
 
 def _told_alike(table: CountTable, names: dict[int, str]) -> str:

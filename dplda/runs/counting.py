@@ -16,7 +16,14 @@ from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
 from dplda.private.attributes import TableRows
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, answer_indicators, answer_weights
+from dplda.private.statistics.word_indicators import (
+    CELL_INDICATORS,
+    INDICATOR_CLIP,
+    WORD_INDICATORS,
+    answer_indicators,
+    answer_weights,
+    person_indicators,
+)
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.group_check import refuse_misfits
@@ -37,6 +44,8 @@ from dplda.text.records import DOCUMENT
 
 _COUNT = "count"  # the kind of such a run, in its parameters
 MOST_ANSWERS = 3  # of a document, by default
+_MOST_IN_GROUPS = 10  # of a person, in all groups together
+_LARGEST_IN_GROUPS = 1000
 
 
 def count(
@@ -69,7 +78,8 @@ def count(
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
     many answers; the default is the number of categories, at most 3, or 1 for `classify`. The documents of a person
     share the weight of one document. With `persons`, a person counts 1 in each category of at least one of their
-    documents, and `at_most` is for the answers of a person. `by`, `groups`, `dates`,
+    documents, in each group that these are in. `at_most` is for the answers of a person in all groups, by default 10,
+    or as for documents without groups. Such a table is by one attribute. `by`, `groups`, `dates`,
     `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
@@ -135,7 +145,7 @@ def plan_counts(
     """Plan `tables`, the result of `groupings`, of the answers of `corpus`; nothing is spent or read.
 
     Raises `InputError` if documents were not asked, for columns that `corpus` was read without, for tables that are too
-    large, and for `persons` that are single documents or in groups.
+    large, and for `persons` that are single documents or by several attributes.
     """
     names = corpus.categories
     if not names:
@@ -147,18 +157,29 @@ def plan_counts(
         _check_persons(corpus, tables)
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
     one_answer = "by" in corpus.category_facts and not persons  # of a question
+    given = at_most
     at_most = 1 if one_answer and at_most is None else min(n_given, MOST_ANSWERS) if at_most is None else at_most
-    if not isinstance(at_most, int) or not 1 <= at_most <= n_given:
-        raise InputError(f"at_most must be a whole number from 1 to {n_given}, the number of categories.")
+    largest, what = n_given, ", the number of categories"
+    if persons and any(tables):
+        largest, what = _LARGEST_IN_GROUPS, ", the answers of a person in all groups"
+        at_most = _MOST_IN_GROUPS if given is None else given
+    if not isinstance(at_most, int) or not 1 <= at_most <= largest:
+        raise InputError(f"at_most must be a whole number from 1 to {largest}{what}.")
     answer_weight, size_weight = answer_weights(at_most)
+    statistic = CELL_INDICATORS if persons else WORD_INDICATORS
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
         gate.use_answers(names, rows, of_units=persons, n_rest=len(names) - n_given)
-        found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
+        sums_of = person_indicators if persons else answer_indicators
+        found = gate.release(Stage.TABLE, sums_of(len(names), at_most, len(rows)), INDICATOR_CLIP)
+        totals, sizes = found.total[:, 1:-1], found.total[:, -1]
+        if persons:
+            cells = found.total.reshape(len(rows), 1 + len(names))
+            totals, sizes = cells[:, 1:], cells[:, 0]
         return CountTable(
             **groups,
-            totals=found.total[:, 1:-1] / answer_weight,
-            counts=found.total[:, -1] / size_weight,
+            totals=totals / answer_weight,
+            counts=sizes / size_weight,
             std=found.std / answer_weight,
             sampling=sampling,
             titles=names,
@@ -179,7 +200,7 @@ def plan_counts(
         options,
         model=None,
         width=len(names),
-        statistic=WORD_INDICATORS,
+        statistic=statistic,
         facts={
             "categories": list(names),
             "at_most": at_most,
@@ -190,23 +211,23 @@ def plan_counts(
     )
     noise = INDICATOR_CLIP / answer_weight * (planned.events[-1].noise_multiplier or 0.0)
     if planned.privacy.adjacency != ADJACENCIES[0]:
-        noise *= WORD_INDICATORS.replace_factor
+        noise *= statistic.replace_factor
     half = -float(ndtri(0.025)) * noise
     outlook = f"Numbers would be told to within {half:,.0f} {corpus.unit}s (95 %), however large a group is."
     return replace(planned, outlook=(outlook,))
 
 
 def _check_persons(corpus: Corpus, tables: Sequence[Sequence[Grouping]]) -> None:
-    """Raise `InputError` unless units are persons of whom documents are known, and are counted without groups."""
+    """Raise `InputError` unless units are persons of whom documents are known, by one attribute at a time."""
     if corpus.unit == DOCUMENT:
         raise InputError(
             "persons are counted only where the unit is a person, and here it is a document: name their column with "
             "--unit-field (in Python, unit_field=), or leave persons out to count documents."
         )
-    if any(tables):
+    if any(len(table) > 1 for table in tables):
         raise InputError(
-            "persons are counted without groups, since one person may be in several: leave out by and between, or "
-            "leave out persons to count documents by group."
+            "persons are counted by one attribute in each table, since one may be in several groups, which do not add "
+            "up: repeat by for each attribute, or leave persons out to count documents."
         )
 
 
@@ -214,6 +235,32 @@ def counted_units(unit: str) -> str:
     """Name what counts are of, such as ``documents of at least three words``."""
     what = "documents of" if unit == DOCUMENT else f"{unit}s with a document of"
     return f"{what} at least {MINIMUM_LENGTH} words"
+
+
+def counted_in(table: CountTable, unit: str) -> str:
+    """Name what `table` counts, with how many there are: persons in several groups do not add up to a number."""
+    if table.persons and table.by:
+        return f"{counted_units(unit)}, in each group that they have one in"
+    size = table.whole().units()
+    value, low, high = (float(numbers[0]) for numbers in (size.value, size.low, size.high))
+    return f"{counted_units(unit)}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all"
+
+
+def numbers_of(table: CountTable, unit: str) -> str:
+    """Say that the numbers of `table` are of persons; empty if they are of documents."""
+    return f"Numbers are of {unit}s with at least one such document" if table.persons else ""
+
+
+def who_counts_less(table: CountTable, unit: str) -> str:
+    """Say what counts less than 1 in `table` (T16); empty if nothing does."""
+    if table.persons and table.by:
+        return (
+            f"A {unit} in more than {table.at_most} categories, over all groups, counts less in each of them, and so "
+            "may one in many groups"
+        )
+    who = unit if table.persons else DOCUMENT
+    several = f"A {who} in more than {table.at_most} categories counts less in each of them"
+    return several if table.at_most < table.n_topics - 1 else ""
 
 
 def is_count(run: RunRecord) -> bool:

@@ -82,7 +82,7 @@ class CountTable(IndicatorTable):
     at_most: int = 1
     persons: bool = False
     """Whether a person counts like one document that has the answers of all of theirs: 1 in each category of at least
-    one of them."""
+    one of them, in each group that these are in. Groups do not add up then."""
     rules: tuple[str, ...] = ()
     """What puts a document into each category, in words; empty where a function or a language model decides."""
 

@@ -185,7 +185,7 @@ def test_a_question_of_a_plan_may_count_persons(dplda, home, plan):
     cash = next(each for each in answer["groups"][0]["categories"] if each["category"] == "cash")
     assert (answer["persons"], cash["count"]) == (True, pytest.approx(750, abs=30))
     assert "Numbers are of customers with at least one such document." in dplda("tables", shown.json["run"]).out
-    for wrong, named in (({"by": "team"}, "without groups"), ({"persons": "yes"}, "true or false")):
+    for wrong, named in (({"by": "team,day"}, "one attribute"), ({"persons": "yes"}, "true or false")):
         asked = {"ask": "How many?", "count": {"persons": True, **wrong}}
         refused = dplda("ask", written(home, "wrong.yaml", **changed, questions=[asked]))
         assert (refused.status, named in refused.err) == (2, True), refused.err

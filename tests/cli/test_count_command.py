@@ -101,7 +101,7 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, tickets, home):
     dry = dplda(*by_customer, "--dry-run")
     assert (dry.status, spent(dplda)) == (0, 0), dry.err
     assert "customers (95 %)" in dry.out
-    for refused, message in ((asked, "--unit-field"), ((*by_customer, "--by", "team"), "without groups")):
+    for refused, message in ((asked, "--unit-field"), ((*by_customer, "--by", "team,day"), "one attribute")):
         answer = dplda(*refused)
         assert (answer.status, len(answer.err.strip().splitlines())) == (2, 1), answer.err
         assert message in answer.err
@@ -117,6 +117,11 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, tickets, home):
     found = {each["category"]: each["count"] for each in record["groups"][0]["categories"]}
     assert found["cash"] == pytest.approx(1500, abs=60), "each customer has a ticket of both teams"
     assert found["heat"] == pytest.approx(1500, abs=60)
+    grouped = dplda(*by_customer, "--by", "team", "--groups", "g.yaml")
+    assert grouped.status == 0, grouped.err
+    assert told in grouped.out
+    assert "customers with a document of at least 3 words, in each group that they have one in." in grouped.out
+    assert "\nall " not in grouped.out, "groups do not add up"
 
 
 def test_a_prepared_store_holds_the_answers(dplda, tickets):

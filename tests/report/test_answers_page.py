@@ -199,6 +199,10 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert "except where an answer says that it is of customers with at least one such document" in " ".join(
         text.split()
     )
+    by_team = page(tmp_path, findings(("How many?", counts(replace(BY_TEAM, persons=True))), unit="customer")).text
+    assert "The share of customers with at least one document in each category, by team" in by_team
+    assert "In all groups together" not in by_team
+    assert "in each group that they have one in" in by_team
     without = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text
     assert "at least one such document" not in without
 

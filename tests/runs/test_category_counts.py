@@ -137,6 +137,48 @@ def test_persons_count_once_in_each_category_of_at_least_one_of_their_documents(
     assert one.to_json()["persons"] is True
 
 
+@pytest.mark.parametrize("at_most", [None, 2])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_persons_count_once_in_each_group_that_their_documents_are_in(at_most, adjacency, ledger):
+    people = corpus(unit_field="person")
+    counts = dplda.count(
+        people, RULES, "product", 8.0, at_most=at_most, groups=LISTED, persons=True, adjacency=adjacency, ledger=ledger
+    )
+    (one,), (event,) = counts, counts.privacy.events
+    assert one.at_most == at_most or (at_most is None and one.at_most == 10)
+    totals, sizes = np.zeros((4, 4)), np.zeros(4)
+    for first in range(0, N, 3):
+        held: dict[str, set[str]] = {}
+        for record in RECORDS[first : first + 3]:
+            held.setdefault(record["product"], set()).update(answers(record))
+        cells = {product: found - {NONE} or found for product, found in held.items()}
+        square = sum(map(len, cells.values())) / one.at_most + len(cells) * 0.29**2
+        weight = 1 / max(1, math.sqrt(square / (1 + 0.29**2)))
+        assert weight == 1 or at_most == 2
+        for product, found in cells.items():
+            row = LISTED["product"].index(product)
+            totals[row, [NAMES.index(name) for name in found]] += weight
+            sizes[row] += weight
+    assert np.abs(one.totals - totals).max() < 6 * one.std
+    assert np.abs(one.counts - sizes).max() < 6 * one._size_std
+    closed_form = event.noise_multiplier * math.sqrt(one.at_most * (1 + 0.29**2))
+    closed_form *= math.sqrt(2) if adjacency == "replace" else 1
+    assert closed_form < one.std < 1.1 * closed_form
+    assert load_counts(ledger.runs()[0])[0].to_json() == one.to_json()
+
+
+def test_persons_are_counted_by_groups_found_privately_by_category_and_between_two(ledger):
+    people = corpus(unit_field="person")
+    counts = dplda.count(
+        people, RULES, ["product", "category(late)"], 20.0, between=("day=2024-01", "day=2024-02"), persons=True, at_most=20,
+        ledger=ledger,
+    )  # fmt: skip
+    assert [event.stage for event in counts.privacy.events] == ["groups", "table", "table", "table"]
+    late = sum(any("late" in record["text"] for record in RECORDS[i : i + 3]) for i in range(0, N, 3))
+    assert counts[1].matches().value[0, NAMES.index("late")] == pytest.approx(late, abs=8 * counts[1].std)
+    np.testing.assert_allclose(counts[2].units().value[:2], N / 3, atol=8 * counts[2]._size_std)
+
+
 def test_counts_of_persons_and_of_documents_cost_the_same_and_stand_in_for_no_others(ledger):
     people = corpus(unit_field="person")
     spent = [dplda.count(people, RULES, epsilon=1.0, persons=each, ledger=ledger).privacy for each in (True, False)]
@@ -161,11 +203,14 @@ def test_a_person_has_several_answers_to_a_question_or_of_a_function(ledger):
     ("fields", "options", "message"),
     [
         ({}, {}, "--unit-field"),
-        ({"unit_field": "person"}, {"by": "product"}, "without groups"),
-        ({"unit_field": "person"}, {"between": ("product=phone", "product=tablet")}, "without groups"),
+        ({"unit_field": "person"}, {"by": "product,month(day)"}, "one attribute"),
+        ({"unit_field": "person"}, {"by": "product", "at_most": 1001}, "at_most"),
+        ({"unit_field": "person"}, {"at_most": 4}, "at_most"),
     ],
 )
-def test_persons_are_refused_for_documents_and_groups_before_anything_is_spent(fields, options, message, ledger):
+def test_persons_are_refused_for_documents_and_combined_groups_before_anything_is_spent(
+    fields, options, message, ledger
+):
     with pytest.raises(InputError, match=message) as error:
         dplda.count(corpus(**fields), RULES, persons=True, check_groups=False, ledger=ledger, **options)
     assert "\n" not in str(error.value)

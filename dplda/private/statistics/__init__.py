@@ -1,8 +1,8 @@
 """The statistics that the curator can release, as sums of bounded contributions of units.
 
 (i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, (x) to (xii) are in T13, and (xiii) and
-(xiv) are in T16. With counts c, length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y)
-of `lda_moments.pairings`:
+(xiv) are in T16. With counts c, length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3,
+and P(R, y) of `lda_moments.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))

@@ -1,4 +1,4 @@
-"""The words that a document contains: (xiii) with a constant that counts the document, in its row of a table; (xiv) alone.
+"""The words that a document contains: (xiii) beside a constant for the document, in its row of a table; (xiv) alone.
 
 (xiii) tells how many documents of each group contain a word (docs/privacy.md, T17), or have an answer, which is a word
 of a document then (T16). (xiv) tells how many persons have an answer in each group: a person is one document then, and
@@ -115,7 +115,7 @@ def cell_indicators(weights: np.ndarray) -> Contribution:
 
 
 def person_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution:
-    """(xiv) of `Answers` of units: the `answer_weights` of a person's answers in each row, and of the person in the row.
+    """(xiv) of `Answers` of units: the `answer_weights` of a person's answers in each row, and of being in the row.
 
     The sum is (n_rows * (1 + n_answers), 1). The first number of each row is of the persons, the others of the answers.
     """

@@ -186,7 +186,7 @@ def _answer_numbers(value: str, n: int) -> list[int]:
 
 
 def _whole_units(counts: UnitCounts, answers: Answers, n_rows: int) -> UnitCounts:
-    """Return one document for each unit, whose words are the cells of the table that its documents are in (`Answers`)."""
+    """Return one document for each unit, whose words are cells of the table (`Answers`)."""
     n_documents, n_units, width = len(counts.indptr) - 1, counts.n_units, answers.n + 1
     cells = counts.words + np.repeat(counts.rows.astype(np.int64) * width, np.diff(counts.indptr))
     documents = sparse.csr_array((np.ones_like(counts.words), cells, counts.indptr), (n_documents, n_rows * width))
