@@ -170,8 +170,8 @@ def plan_counts(
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
         gate.use_answers(names, rows, of_units=persons, n_rest=len(names) - n_given)
-        sums_of = person_indicators if persons else answer_indicators
-        found = gate.release(Stage.TABLE, sums_of(len(names), at_most, len(rows)), INDICATOR_CLIP)
+        indicators = person_indicators if persons else answer_indicators
+        found = gate.release(Stage.TABLE, indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
         totals, sizes = found.total[:, 1:-1], found.total[:, -1]
         if persons:
             cells = found.total.reshape(len(rows), 1 + len(names))
