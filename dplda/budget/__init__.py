@@ -6,11 +6,10 @@ from dplda.base.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.budget.comparisons import ComparisonLog
+    from dplda.budget.guarantees import Grant, Guarantee
     from dplda.budget.ledger import Ledger, new_name
     from dplda.budget.ledger_records import (
         DatasetRecord,
-        Grant,
-        Guarantee,
         HistoryRecord,
         PlannedEvent,
         RunRecord,
@@ -41,8 +40,8 @@ __getattr__, __dir__ = lazy(
     {
         "ComparisonLog": "comparisons",
         "DatasetRecord": "ledger_records",
-        "Grant": "ledger_records",
-        "Guarantee": "ledger_records",
+        "Grant": "guarantees",
+        "Guarantee": "guarantees",
         "HistoryRecord": "ledger_records",
         "Ledger": "ledger",
         "PlannedEvent": "ledger_records",

@@ -32,7 +32,8 @@ from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
 from dplda.budget.database import Store, default_path
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import DatasetRecord, Guarantee, HistoryRecord, PlannedEvent, RunRecord, Status
+from dplda.budget.guarantees import Guarantee
+from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
 from dplda.budget.quotes import Quote
 from dplda.budget.reservation import Reservation

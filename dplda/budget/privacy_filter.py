@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
-from dplda.budget.ledger_records import PLACES, Basis, Grant, Guarantee, RunRecord, Status
+from dplda.budget.guarantees import Basis, Grant, Guarantee
+from dplda.budget.ledger_records import PLACES, RunRecord, Status
 from dplda.text.reading_options import READING_FACTS
 from dplda.text.records import DOCUMENT
 

@@ -17,7 +17,8 @@ from dplda.base.software import describe, software_of
 from dplda.budget import accountant, schema
 from dplda.budget.accountant import Cost
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord, Status
+from dplda.budget.guarantees import Grant
+from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState
 from dplda.budget.sketches import NO_DOCUMENTS, Batches, Fingerprint, Sketch, codes_from_text
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
-from dplda.budget.ledger_records import DatasetRecord, Guarantee, finite, share_of
+from dplda.budget.guarantees import Guarantee
+from dplda.budget.ledger_records import DatasetRecord, finite, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,10 @@ class Quote:
                 "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
                 "after looking."
             )
+        if not alone.holds or self.dataset.grant.unbounded or self.dataset.parallel:
+            return ""
         limit = accountant.capacity(*alone.largest_total)
-        if not alone.holds or (self.dataset.counted_alone + self.cost).fits(limit) or self.dataset.parallel:
+        if (self.dataset.counted_alone + self.cost).fits(limit):
             return ""
         left = max(limit.mu_squared - self.dataset.counted_alone.mu_squared, 0.0)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), alone.delta / 2)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
-from dplda.base.errors import LedgerError, RaisedGrantWarning
+from dplda.base.errors import BudgetRefused, LedgerError, RaisedGrantWarning
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
@@ -59,8 +59,12 @@ def tell_weakness(privacy: PrivacyStatement, n_units: int | None = None) -> None
 
 
 def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = None) -> list[str]:
-    """Say what may be a mistake in a planned `run`, which is about a `model` if there is one."""
-    return [*_new_name(run, model, ledger), *_unused_grant(run, ledger), *_same_run(run, ledger)]
+    """Say what may be a mistake in a planned `run`, which is about a `model` if there is one.
+
+    Raises `BudgetRefused` for one that could not be mended.
+    """
+    _refuse_unused_grant(run, ledger)
+    return [*_new_name(run, model, ledger), *_same_run(run, ledger)]
 
 
 def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[str]:
@@ -74,17 +78,22 @@ def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[s
     ]
 
 
-def _unused_grant(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Say that the first `run` on a dataset has no grant, and that one of almost that name has, which nobody uses."""
+def _refuse_unused_grant(run: Run[Any], ledger: Ledger) -> None:
+    """Raise `BudgetRefused` for the first `run` on a dataset without a grant if nobody uses one of almost its name.
+
+    The first run fixes the total, so that a misspelt grant cannot be mended after it.
+    """
     records = ledger.datasets()
     if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
-        return []
+        return
     unused = [record.name for record in records if record.grant.created is not None and not record.runs]
-    return [
-        f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is that "
-        f"another spelling? Then grant {run.dataset} the same first."
-        for meant in get_close_matches(run.dataset, unused, n=1)
-    ]
+    for meant in get_close_matches(run.dataset, unused, n=1):
+        name = shlex.quote(run.dataset)
+        raise BudgetRefused(
+            f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is "
+            f"that another spelling? Then grant {run.dataset} the same; if not, grant it what every dataset has: dplda "
+            f"budget grant {name} --epsilon {DEFAULT_GRANT[0]:g} --delta {DEFAULT_GRANT[1]:g}"
+        )
 
 
 def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
@@ -96,7 +105,7 @@ def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
         settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES)}
         same = (settings, earlier.parameters.get(PLACES), earlier.events, earlier.batch) == asked
         if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
-            show = "topics" if earlier.model else "tables" if earlier.result else "runs"
+            show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return [
                 f"Run {earlier.id} had the same files and settings, and this one is charged beside it. To see that "
                 f"result again, free of charge: dplda {show} {shlex.quote(earlier.id)}"
@@ -190,8 +199,8 @@ def grant(
 
         named = default_name(Path(name))
         raise click.UsageError(
-            f"{name!r} is a path, and a grant is for a dataset. The one that is named after it is {named!r}: dplda budget "
-            f"grant {shlex.quote(named)} ..."
+            f"{name!r} is a path, and a grant is for a dataset. The one that is named after it is {named!r}: dplda "
+            f"budget grant {shlex.quote(named)} ..."
         )
     ledger = open_ledger(ledger_path)
     with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as raised:  # told below

@@ -583,7 +583,7 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
         report.remarks.append(
             f"No run has charged dataset {run.dataset} yet. Documents that another name was charged for are recognised "
             "only when the run reads them; it is then charged there, too, or refused if that name protects other "
-            "units. If they have a name, give it: --dataset."
+            "units. If they have a name, give that as the dataset."
         )
     report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
     report.remarks += filter(None, [*before_charging(run, ledger, model), quoted.warning])

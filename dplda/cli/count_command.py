@@ -34,6 +34,7 @@ from dplda.cli.table_commands import (
     whole_number,
     write_tables,
 )
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
@@ -112,19 +113,17 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_in, numbers_of, who_counts_less
+    from dplda.runs.counting import counted_in, what_counts, who_counts_less
 
     found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
     rows: list[tuple[str, ...]] = []
     for index, group in enumerate(one.rows):
         names = (*group, whole_number(units, index)) if one.by else ()
-        if one.by and not tells[index]:
-            rows.append((*names, "too small to tell", "", ""))
-            continue
         for category in order:
             place = index, category
-            rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
+            share = in_percent(shares, place) if tells[index] or not one.by else "too small to tell"
+            rows.append((*names, one.titles[category], whole_number(found, place), share))
             names = ("",) * len(names)
     if one.by and not one.persons:
         whole = one.whole()
@@ -139,11 +138,11 @@ def _show_table(one: CountTable, unit: str) -> None:
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
-    if told := numbers_of(one, unit):
-        say(f"{told}.")
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
-    say(f"Counted are {counted_in(one, unit)}.")
+    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")
+    if unit != DOCUMENT and not one.persons:
+        say(f"--persons counts the {unit}s with at least one document in a category.")
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]

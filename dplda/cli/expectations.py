@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 def tell_expected(
     report: Report,
     settings: FitSettings | None = None,
-    typed: Callable[[Advice], str] = attrgetter("options"),
+    typed: Callable[[Advice], str] = lambda advice: advice.options,
 ) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 

@@ -103,6 +103,8 @@ def _why_not(wanted: Sequence[str], known: Collection[str]) -> str:
         return (
             "It is among the words of a run: --top N searches more words of each topic, --all also topics like noise."
         )
+    if phrase := next((each for each in wanted if " " in each and not any(" " in word for word in known)), ""):
+        return f"These runs know single words only: dplda search {phrase}. A fit with --ngrams finds phrases, too."
     begun = sorted({each for each in wanted for word in known if word.startswith(each)})
     like = f" Words that begin like it are known: dplda search {shlex.quote(begun[0] + '*')}" if begun else ""
     return f"No run has it among its words: the texts may use it too seldom, or too often to set topics apart.{like}"

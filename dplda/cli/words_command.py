@@ -59,8 +59,9 @@ def words(named: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path 
     """Show the words that are more frequent in each group or period of CORPUS than in all others.
 
     The words are those that RUN released, or those of a public list (--vocabulary; then give CORPUS alone). Shares and
-    lifts have intervals that all hold together with 95 % probability. With --categories or --question, documents may
-    also be grouped by a category, such as --by "category(angry)". The answer is charged to the budget of CORPUS.
+    lifts have intervals that all hold together with 95 % probability; a document with many of the words weighs less.
+    With --categories or --question, documents may also be grouped by a category, such as --by "category(angry)". The
+    answer is charged to the budget of CORPUS.
     """
     from dplda.runs.group_words import plan_words
 
@@ -104,7 +105,7 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
-    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, times
+    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, times
 
     rows: list[tuple[str, ...]] = []
     for row, contrasts, rest in zip(one.rows, one.distinctive(), one.rest, strict=True):
@@ -118,7 +119,7 @@ def _show_table(one: WordTable) -> None:
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
     say(
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
-        "probability."
+        f"probability. {WEIGHED}"
     )
     if not any(each.certain for contrasts in one.distinctive() for each in contrasts or ()):
         say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")

@@ -61,11 +61,14 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
     topics = shown_of_models[0] if shown_of_models else None
     title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
+    whole = together is not None and together.guarantee.holds and not together.unknown
+    epsilon, delta = together.guarantee.largest_total if together is not None and whole else (0.0, 0.0)
     return template("answers.html.j2").render(
         title=shown(f"{label}: {title}" if label else title),
         hidden=len({word.casefold() for word in wording.hidden}),
         stamp=(label, reason_of(privacy)) if label else None,
         guarantee=shown(privacy.in_words) if privacy.sound else "",
+        total=f"epsilon {epsilon:g} at delta {delta:g}" if whole else "",
         dataset=shown(dataset),
         size="" if model is None else ". ".join(filter(None, promise.size(model))),
         counted=shown(counted_units(privacy.unit)),

@@ -32,10 +32,11 @@ from dplda.report.table_pictures import (
     largest_share,
 )
 from dplda.report.wording import is_hidden
-from dplda.runs.counting import counted_in, numbers_of, who_counts_less
+from dplda.runs.counting import counted_in, what_counts, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
     OWN_WORDS,
+    WEIGHED,
     Counts,
     CountTable,
     WordContrast,
@@ -111,10 +112,10 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         name=name,
         title=f"Each category by {by}",
         alt=f"The numbers of each of {len(names)} categories by {by}.",
-        note=f"{certain_differences(table, names, 'category')} {told:,} of {len(table.rows):,} combinations are large "
-        f"enough to tell. {OWN_NOISE}",
+        note=f"{certain_differences(table, names, 'category')} Of {told:,} of {len(table.rows):,} combinations, the "
+        f"share can be told, too. {OWN_NOISE}",
         drawing=Bars([]),
-        table=_count_numbers(table, order, by, unit, small=False),
+        table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{_told_private(table)}{_told_counted(table, unit)}",
     )
 
@@ -198,8 +199,9 @@ def _number(found: object, row: int, category: int) -> str:
 
 def _told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
-    told = numbers_of(table, unit), who_counts_less(table, unit), f"Counted are {counted_in(table, unit)}"
-    return shown(" ".join(f"{each}." for each in told if each))
+    less = who_counts_less(table, unit)
+    told = f"Counted are {counted_in(table, unit)}.{what_counts(table, unit)}"
+    return shown(f"{less}. {told}" if less else told)
 
 
 def _told_alike(table: CountTable, names: dict[int, str]) -> str:
@@ -226,21 +228,23 @@ def _told_private(table: CountTable | WordTable) -> str:
     return f"The groups by {' and '.join(private)} were found privately: rare ones are among all others. "
 
 
-def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str, *, small: bool = True) -> Table:
+def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:
     found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
     numbers = ("number (95 %)", "share (95 %)")
     if not table.by:
         rows = [(shown(table.titles[each]), _number(found, 0, each), _share(shares, 0, each)) for each in order]
         return Table(("category", *numbers), rows)
-    listed: list[tuple[str, ...]] = []
-    for row, group in enumerate(table.rows):
-        place = (shown(", ".join(group)), f"{units.value[row]:,.0f}")
-        if not tells[row]:
-            listed += [(*place, "too small to tell", "–", "–")] if small else []
-            continue
-        listed += [
-            (*place, shown(table.titles[each]), _number(found, row, each), _share(shares, row, each)) for each in order
-        ]
+    listed = [
+        (
+            shown(", ".join(group)),
+            f"{units.value[row]:,.0f}",
+            shown(table.titles[each]),
+            _number(found, row, each),
+            _share(shares, row, each) if tells[row] else "too small to tell",
+        )
+        for row, group in enumerate(table.rows)
+        for each in order
+    ]
     return Table((by, f"{shown(unit)}s", "category", *numbers), listed)
 
 
@@ -275,8 +279,8 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         drawing=dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them, among those with at least {MINIMUM_LENGTH}. Of one {shown(words.privacy.unit)}, these words and "
-        f"others of their run together reveal at most what {guarantee_in_words(words)} allows.",
+        f"have them, among those with at least {MINIMUM_LENGTH}. {WEIGHED} Of one {shown(words.privacy.unit)}, these "
+        f"words and others of their run together reveal at most what {guarantee_in_words(words)} allows.",
     )
 
 
@@ -347,7 +351,7 @@ def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
         for group, words in groups.items()
         for each in words
     ]
-    return Table((by, "word", "times as frequent", "share here", "share elsewhere"), rows)
+    return Table((by, "word", "times as frequent", "weighted share here", "weighted share elsewhere"), rows)
 
 
 def _lift(contrast: WordContrast) -> str:

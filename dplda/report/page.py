@@ -19,7 +19,7 @@ from dplda.base.errors import InputError
 from dplda.base.software import describe, software_of
 from dplda.budget.comparisons import Comparison
 from dplda.budget.events import PrivacyStatement, at_least
-from dplda.budget.ledger_records import Basis
+from dplda.budget.guarantees import Basis
 from dplda.learning.estimates import Estimates
 from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.learning.settings import LISTED

@@ -20,7 +20,7 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.budget import DatasetRecord, RunRecord
 from dplda.budget.accountant import NOTHING, capacity, cost, gaussian_epsilon
 from dplda.budget.events import Event, PrivacyStatement, Stage, at_least, base_of
-from dplda.budget.ledger_records import Grant, Guarantee
+from dplda.budget.guarantees import Grant, Guarantee
 from dplda.model import TopicModel
 from dplda.report.pictures import percent, shown
 from dplda.runs.forecast import units_needed

@@ -246,9 +246,16 @@ def counted_in(table: CountTable, unit: str) -> str:
     return f"{counted_units(unit)}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all"
 
 
-def numbers_of(table: CountTable, unit: str) -> str:
-    """Say that the numbers of `table` are of persons; empty if they are of documents."""
-    return f"Numbers are of {unit}s with at least one such document" if table.persons else ""
+def what_counts(table: CountTable, unit: str) -> str:
+    """Say, after a space, what the documents of a person count for; empty if the unit is a document."""
+    if unit == DOCUMENT:
+        return ""
+    if table.persons:
+        return f" Numbers are of {unit}s with at least one such document."
+    return (
+        f" The documents of one {unit} share the weight of one: who has two, one of them in a category, counts there "
+        f"as a half. So numbers are of {unit}s' texts, and not of how many {unit}s ever were in a category."
+    )
 
 
 def who_counts_less(table: CountTable, unit: str) -> str:

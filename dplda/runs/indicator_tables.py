@@ -67,6 +67,10 @@ class IndicatorTable(ReleasedTable):
 
 
 MORE_CERTAIN = "fewer words, larger groups, more documents or a larger part of the budget would show more"
+WEIGHED = (
+    "A document with d of the words weighs 1/√(1+d), so that one document moves the numbers little: shares, and how "
+    "many times as frequent, are of documents with these weights, and not of documents counted one by one."
+)
 OWN_WORDS = "Words that the category itself lists mark it by definition; the others are news."
 
 

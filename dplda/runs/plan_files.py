@@ -32,6 +32,7 @@ from dplda.base.errors import InputError
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.questions import KINDS, Question
 from dplda.runs.tabulation import groupings, stored_columns
+from dplda.text.categories import RULES
 from dplda.text.reading_options import Reading, Tokenization
 from dplda.text.word_files import read_mapping, read_word_list
 from dplda.text.wordlists import words_named
@@ -128,8 +129,10 @@ def read_plan(path: Path) -> PlanFile:
         raise InputError(f"{path}: corpus must be the path of a file or folder, or a list of files.")
     columns = dict.fromkeys(column for question in questions for column in stored_columns(question.tables))
     rules = given.get("categories") or {}
+    if isinstance(rules, str):  # the name of a file, as for --categories
+        given = {**given, "categories": (rules := read_mapping(path.parent / rules, RULES, "category"))}
     if not isinstance(rules, Mapping):
-        raise InputError(f"{path}: categories must map names to rules.")
+        raise InputError(f"{path}: categories must map names to rules, or be the name of a file that does.")
     columns |= dict.fromkeys(
         str(rule["column"]) for rule in rules.values() if isinstance(rule, Mapping) and "column" in rule
     )

@@ -284,7 +284,8 @@ def _in_corpus(grouping: Grouping, corpus: Corpus) -> Grouping:
     if attribute.period != CATEGORY:
         return grouping
     if attribute.column not in corpus.categories:
-        known = "They are " + ", ".join(corpus.categories) if corpus.categories else "Only counts and words have some"
+        names = ", ".join(corpus.categories)
+        known = f"They are {names}" if names else "Nothing was asked of the documents: give categories or a question"
         raise InputError(f"{attribute.column!r} is no category. {known}.")
     return replace(grouping, attribute=replace(attribute, answer=corpus.categories.index(attribute.column) + 1))
 

@@ -15,7 +15,7 @@ from test_documentation import ROOT, commands, options_of
 from dplda.audit.answers import QUESTIONS, Answers
 from dplda.audit.checklist import POINTS, State, counts, judge_points
 from dplda.audit.compliance_forms import FORMS, write_form
-from dplda.budget.ledger_records import Basis, Guarantee
+from dplda.budget.guarantees import Basis, Guarantee
 from dplda.cli.main import cli
 from dplda.report.facts import TITLES, Facts
 

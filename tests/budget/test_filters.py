@@ -12,7 +12,7 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Grant, Guarantee, PlannedEvent
 from dplda.budget.accountant import Cost, capacity
-from dplda.budget.ledger_records import Basis
+from dplda.budget.guarantees import Basis
 from dplda.budget.privacy_filter import LedgerState, admit
 
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)

@@ -17,7 +17,7 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, GateError, InputError
 from dplda.budget import Ledger
 from dplda.budget.accountant import capacity
-from dplda.budget.ledger_records import Grant
+from dplda.budget.guarantees import Grant
 from dplda.budget.privacy_filter import LedgerState, admit
 from dplda.budget.sketches import Fingerprint
 

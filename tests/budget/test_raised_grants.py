@@ -16,7 +16,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from dplda.budget.accountant import capacity
-from dplda.budget.ledger_records import Basis, Grant, Guarantee
+from dplda.budget.guarantees import Basis, Grant, Guarantee
 from dplda.budget.privacy_filter import LedgerState
 
 DELTA = 1e-6

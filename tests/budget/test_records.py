@@ -16,7 +16,7 @@ from dplda.base.errors import BudgetRefused, InputError, RaisedGrantWarning
 from dplda.budget import PlannedEvent, Quote
 from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
 from dplda.budget.events import at_least
-from dplda.budget.ledger_records import Basis
+from dplda.budget.guarantees import Basis
 from dplda.budget.sketches import Fingerprint
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}

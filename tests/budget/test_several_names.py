@@ -12,7 +12,7 @@ from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import InputError
 from dplda.budget import PlannedEvent
 from dplda.budget.accountant import NOTHING
-from dplda.budget.ledger_records import Basis, Grant, Guarantee
+from dplda.budget.guarantees import Basis, Grant, Guarantee
 from dplda.budget.privacy_filter import LedgerState
 
 

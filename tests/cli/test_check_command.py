@@ -229,12 +229,16 @@ def test_rounded_numbers_of_persons_are_told(dplda, home: Path, ids: tuple[float
     assert f"{4 if status else 1} of the first 4 records have a value in 'u' that names no unit" in answer.out
 
 
-def test_a_grant_under_another_spelling_and_a_weak_one_are_noted_by_a_dry_run(dplda, home: Path) -> None:
+def test_a_grant_under_another_spelling_is_refused_and_a_weak_one_noted(dplda, home: Path) -> None:
     write_csv(home / "letters.csv")
     dry = ("fit", "letters.csv", "--text-field", "Beschwerde", "--language", "de", "--dry-run")
     assert "another spelling" not in dplda(*dry).out
     dplda("budget", "grant", "leters", "--epsilon", 4, "--delta", 1e-6)
-    assert "There is one for leters, which no run has charged. Is that another spelling?" in dplda(*dry).out
+    refused = dplda(*dry)
+    assert refused.status == 3
+    assert "There is one for leters, which no run has charged. Is that another spelling?" in refused.err
+    assert dplda(*dry[:-1]).status == 3
+    assert "--epsilon 10 --delta 1e-05" in refused.err
     dplda("budget", "grant", "letters", "--epsilon", 40, "--delta", 0.01)
     weak = dplda(*dry, "--epsilon", 12, "--delta", 0.01).out
     assert "another spelling" not in weak

@@ -14,7 +14,7 @@ from dplda.budget import Status
 from dplda.budget.accountant import calibrate
 from dplda.budget.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.budget.events import PrivacyStatement, merge_events
-from dplda.budget.ledger_records import Grant, Guarantee
+from dplda.budget.guarantees import Grant, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.model import TopicModel
 from dplda.private.attributes import OTHER

@@ -11,7 +11,7 @@ from report_data import HOSTILE, all_runs, run_model
 
 from dplda.budget.accountant import capacity, gaussian_epsilon, zcdp
 from dplda.budget.events import Event
-from dplda.budget.ledger_records import Basis, Guarantee
+from dplda.budget.guarantees import Basis, Guarantee
 from dplda.report.facts import TITLES, Facts
 
 PRIOR = {"source": "public corpus forum", "topics": 80, "words": 2000, "declared_public": True, "digest": "0" * 16}

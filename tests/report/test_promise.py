@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from dplda.budget.accountant import calibrate
 from dplda.budget.events import Event, merge_events
-from dplda.budget.ledger_records import Basis, Guarantee
+from dplda.budget.guarantees import Basis, Guarantee
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
 from dplda.report import AllRuns, promise

@@ -70,6 +70,13 @@ def test_the_words_of_a_list_are_read_beside_the_plan(tmp_path):
     assert read_plan(written(tmp_path, questions=[asked])).questions[0].options["vocabulary"] == english(50)
 
 
+def test_categories_may_be_in_a_file_beside_the_plan(tmp_path):
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(PLAN["categories"]))
+    assert read_plan(written(tmp_path, categories="c.yaml")) == read_plan(written(tmp_path))
+    with pytest.raises(InputError, match=r"cannot read .*absent\.yaml"):
+        read_plan(written(tmp_path, categories="absent.yaml"))
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
