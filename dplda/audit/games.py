@@ -82,10 +82,10 @@ class Attacker:
         for gate in self._gates:
             gate.use_words(words, rows)
 
-    def use_answers(self, answers: Sequence[str], rows: TableRows) -> None:
+    def use_answers(self, answers: Sequence[str], rows: TableRows, *, of_units: bool = False, n_rest: int = 0) -> None:
         """See `OutputGate`."""
         for gate in self._gates:
-            gate.use_answers(answers, rows)
+            gate.use_answers(answers, rows, of_units=of_units, n_rest=n_rest)
 
     def word_frequencies(self) -> WordFrequencies:
         """See `OutputGate`."""

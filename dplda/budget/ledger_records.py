@@ -504,7 +504,7 @@ def released_in_words(parameters: Mapping[str, Any]) -> str:
         case "table":
             return (f"tables by {by}" if by else "shares of topics") + of
         case "count":
-            return f"counts by {by}" if by else "counts of documents"
+            return f"counts by {by}" if by else f"counts of {'persons' if parameters.get('persons') else 'documents'}"
         case "words":
             return f"words by {by}{of}"
         case "evaluation":

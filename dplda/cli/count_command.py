@@ -34,6 +34,7 @@ from dplda.cli.table_commands import (
     whole_number,
     write_tables,
 )
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
@@ -51,6 +52,12 @@ _NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
     metavar="N",
     help="Categories of a document that count in full; with more, all of them count less. Fewer mean less noise [3, or "
     "1 for --question].",
+)
+@click.option(
+    "--persons",
+    is_flag=True,
+    help="Count the persons (--unit-field) with at least one document in each category, instead of documents of which "
+    "a person's share the weight of one.",
 )
 @grouping_options
 @reading_options
@@ -74,15 +81,15 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     settings = question_settings(options)  # refused before anything is read
     source = read_asked(corpus, options, wanted, categories, {})
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
-    planned = plan_counts(source, wanted, at_most=_at_most(options), **settings)
+    planned = plan_counts(source, wanted, at_most=_at_most(options), persons=options["persons"], **settings)
     asked = Asked(source, corpus, wanted, options, ledger_path)
     carry_out(planned, None, asked, partial(show_counts, out=out, as_json=as_json), as_json=as_json, quiet=quiet)
 
 
 def _at_most(options: dict[str, Any]) -> int | None:
-    """Return how many answers of a document count in full; a question has one answer."""
+    """Return how many answers of a document or person count in full; a question has one answer for each document."""
     given: int | None = options["at_most"]
-    if options["question"] is None:
+    if options["question"] is None or options["persons"]:
         return given
     if given not in (None, 1):
         raise InputError("--at-most has no effect on --question, which has one answer for each document: leave it out.")
@@ -106,7 +113,7 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_units, shared_weight
+    from dplda.runs.counting import counted_in, what_counts, who_counts_less
 
     found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
@@ -118,7 +125,7 @@ def _show_table(one: CountTable, unit: str) -> None:
             share = in_percent(shares, place) if tells[index] or not one.by else "too small to tell"
             rows.append((*names, one.titles[category], whole_number(found, place), share))
             names = ("",) * len(names)
-    if one.by:
+    if one.by and not one.persons:
         whole = one.whole()
         found, shares, names = whole.matches(), whole.shares(), ("all", *[""] * (len(one.by) - 1))
         names = (*names, whole_number(whole.units(), 0))
@@ -131,9 +138,11 @@ def _show_table(one: CountTable, unit: str) -> None:
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
-    if one.at_most < one.n_topics - 1:
-        say(f"A document in more than {one.at_most} categories counts less in each of them (--at-most).")
-    say(f"Counted are {counted_units(unit)}: {whole_number(one.whole().units(), 0)} in all.{shared_weight(unit)}")
+    if less := who_counts_less(one, unit):
+        say(f"{less} (--at-most).")
+    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")
+    if unit != DOCUMENT and not one.persons:
+        say(f"--persons counts the {unit}s with at least one document in a category.")
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]

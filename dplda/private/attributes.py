@@ -161,3 +161,9 @@ class Answers:
     """
 
     n: int
+    of_units: bool = False
+    """Whether a unit is one document. In each row of the table that its documents are in, it has the answers of any of
+    these documents. Its words are then cells: word w of row r, with 0 for being in the row, is r * (n + 1) + w."""
+    n_rest: int = 0
+    """How many of the answers, the last ones, are of documents that have no other. Of them, a unit has in a row the
+    first that a document has, and only if its documents in the row have none of the others."""

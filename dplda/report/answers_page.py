@@ -24,6 +24,7 @@ from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 from dplda.runs.counting import counted_units
+from dplda.runs.indicator_tables import CountTable
 from dplda.runs.questions import Findings
 from dplda.runs.released_table import Tables
 
@@ -71,6 +72,9 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
         size="" if model is None else ". ".join(filter(None, promise.size(model))),
         counted=shown(counted_units(privacy.unit)),
         unit=unit,
+        persons=any(
+            isinstance(each, CountTable) and each.persons for answer in findings.tables for each in answer or ()
+        ),
         groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),
         together=together,
         names=[shown(dataset), *map(shown, together.others if together else ())],

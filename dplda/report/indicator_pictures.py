@@ -32,7 +32,7 @@ from dplda.report.table_pictures import (
     largest_share,
 )
 from dplda.report.wording import is_hidden
-from dplda.runs.counting import counted_units, shared_weight
+from dplda.runs.counting import counted_in, what_counts, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
     OWN_WORDS,
@@ -67,7 +67,10 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
     """
     drawn: list[Picture] = []
     alone = {
-        (answers.dataset, each.titles, each.by) for answers in all_answers for each in answers if len(each.by) == 1
+        (answers.dataset, each.titles, each.by)
+        for answers in all_answers
+        for each in answers
+        if len(each.by) == 1 and not (isinstance(each, CountTable) and each.persons)
     }
     for run, answers in enumerate(all_answers):
         for place, table in enumerate(answers):
@@ -113,7 +116,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         f"share can be told, too. {OWN_NOISE}",
         drawing=Bars([]),
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table)}{_told_private(table)}{_told_counted(table, unit)}",
+        definition=f"{_told_rules(table, unit)}{_told_private(table)}{_told_counted(table, unit)}",
     )
 
 
@@ -129,6 +132,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     picture: Bars | Chart | Heat
     if not table.by:
         title, picture = "How many are in each category", _bars(table, names)
+        if table.persons:
+            title = f"How many {shown(unit)}s have at least one document in each category"
         found = table.matches()
         others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
         rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
@@ -136,10 +141,13 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
+        if table.persons:
+            title = f"The share of {shown(unit)}s with at least one document in each category, by {by}"
         title += f", summed from the table by {of}" if of else ""
         all_of_them = table.whole().matches()
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
-        note = f"In all groups together: {told}. {_how_to_read(table, names, unit)} "
+        note = "" if table.persons else f"In all groups together: {told}. "
+        note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, names, 'category')}{_told_alike(table, names)}"
     return Picture(
         name=name,
@@ -148,9 +156,9 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note=f"{note} {_told_counted(table, unit)}",
         drawing=picture,
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table)}{_told_private(table)}Of one {shown(unit)}, these counts and others of their "
-        f"run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and not the "
-        "error of a sample.",
+        definition=f"{_told_rules(table, unit)}{_told_private(table)}Of one {shown(unit)}, these counts and others of "
+        f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and "
+        "not the error of a sample.",
     )
 
 
@@ -191,11 +199,9 @@ def _number(found: object, row: int, category: int) -> str:
 
 def _told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
-    units = table.whole().units()
-    size, low, high = (float(numbers[0]) for numbers in (units.value, units.low, units.high))
-    told = f"Counted are {shown(counted_units(unit))}: {size:,.0f} ({low:,.0f} to {high:,.0f}) in all."
-    several = f"A document in more than {table.at_most} categories counts less in each of them. "
-    return f"{several if table.at_most < table.n_topics - 1 else ''}{told}{shown(shared_weight(unit))}"
+    less = who_counts_less(table, unit)
+    told = f"Counted are {counted_in(table, unit)}.{what_counts(table, unit)}"
+    return shown(f"{less}. {told}" if less else told)
 
 
 def _told_alike(table: CountTable, names: dict[int, str]) -> str:
@@ -205,11 +211,14 @@ def _told_alike(table: CountTable, names: dict[int, str]) -> str:
     return f" No certain difference {table.since}: {', '.join(alike)}." if alike and differing else ""
 
 
-def _told_rules(table: CountTable) -> str:
-    """Say which documents are in each category."""
+def _told_rules(table: CountTable, unit: str) -> str:
+    """Say which documents, or persons, are in each category."""
+    persons = (
+        f"A {shown(unit)} counts once in each category of at least one of their documents. " if table.persons else ""
+    )
     if not table.rules:
-        return ""
-    return f"In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
+        return persons
+    return f"{persons}In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
 
 
 def _told_private(table: CountTable | WordTable) -> str:

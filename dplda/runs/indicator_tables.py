@@ -78,11 +78,15 @@ OWN_WORDS = "Words that the category itself lists mark it by definition; the oth
 class CountTable(IndicatorTable):
     """Noisy numbers of documents that match each category, by group; `titles` are the categories.
 
-    In `totals` and in `counts`, a document with more than `at_most` answers counts less than 1.
+    In `totals` and in `counts`, a document with more than `at_most` answers counts less than 1. The documents of a
+    person share the weight of one.
     """
 
     noun = "categories"
     at_most: int = 1
+    persons: bool = False
+    """Whether a person counts like one document that has the answers of all of theirs: 1 in each category of at least
+    one of them, in each group that these are in. Groups do not add up then."""
     rules: tuple[str, ...] = ()
     """What puts a document into each category, in words; empty where a function or a language model decides."""
 
@@ -115,17 +119,22 @@ class CountTable(IndicatorTable):
             ]
         for change in plain["changes"]:
             change["category"] = self.titles[change.pop("topic")]
-        return plain | {"at_most": self.at_most}
+        return plain | {"at_most": self.at_most, "persons": self.persons}
 
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
-        return super().released() | {"at_most": self.at_most, "rules": list(self.rules)}
+        return super().released() | {"at_most": self.at_most, "persons": self.persons, "rules": list(self.rules)}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> Self:
         """Make a table again from what `released` returned."""
         plain = super().of_released(record, sampling=sampling)
-        return replace(plain, at_most=int(record["at_most"]), rules=tuple(record.get("rules", ())))
+        return replace(
+            plain,
+            at_most=int(record["at_most"]),
+            persons=bool(record.get("persons")),
+            rules=tuple(record.get("rules", ())),
+        )
 
 
 def times(lift: float) -> str:

@@ -48,8 +48,8 @@ class Question:
     text: str
     kind: Kind
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of a fit (`FitOptions`), without those of the whole run; ``at_most`` of a count, or the ``vocabulary`` of
-    words, a public list."""
+    """Options of a fit (`FitOptions`), without those of the whole run; ``at_most`` and ``persons`` of a count,
+    or the ``vocabulary`` of words, a public list."""
     tables: tuple[tuple[Grouping, ...], ...] = ()
     """What the answer is grouped by, except for a fit."""
     calendar: Mapping[str, str] = field(default_factory=dict)

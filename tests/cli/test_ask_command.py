@@ -168,6 +168,29 @@ def test_a_mistake_is_one_line_and_spends_nothing(dplda, home, plan, changes, na
     assert not (home / "a.html").exists()
 
 
+def test_a_question_of_a_plan_may_count_persons(dplda, home, plan):
+    lines = [
+        json.loads(line) | {"customer": i // 2}
+        for i, line in enumerate((home / "tickets.jsonl").read_text().splitlines())
+    ]
+    (home / "tickets.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    changed = dict.fromkeys(("from", "to", "groups", "date_format")) | {"unit_field": "customer"}
+    people = written(
+        home, "people.yaml", **changed, questions=[{"ask": "How many people?", "count": {"persons": True}}]
+    )
+    assert dplda("ask", people, "--dry-run").status == 0
+    shown = dplda("ask", people, "--json")
+    assert shown.status == 0, shown.err
+    answer = shown.json["answers"][0]["answer"]
+    cash = next(each for each in answer["groups"][0]["categories"] if each["category"] == "cash")
+    assert (answer["persons"], cash["count"]) == (True, pytest.approx(750, abs=30))
+    assert "Numbers are of customers with at least one such document." in dplda("tables", shown.json["run"]).out
+    for wrong, named in (({"by": "team,day"}, "one attribute"), ({"persons": "yes"}, "true or false")):
+        asked = {"ask": "How many?", "count": {"persons": True, **wrong}}
+        refused = dplda("ask", written(home, "wrong.yaml", **changed, questions=[asked]))
+        assert (refused.status, named in refused.err) == (2, True), refused.err
+
+
 def test_a_page_is_not_overwritten_and_that_is_known_before_anything_is_spent(dplda, home, plan):
     (home / "a.html").write_text("mine")
     assert dplda("ask", plan, "-o", "a.html").status == 2

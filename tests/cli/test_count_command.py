@@ -91,6 +91,39 @@ def test_two_groups_are_compared_and_json_goes_to_standard_output(dplda, tickets
     assert " points more in cash than in heat" in again
 
 
+def test_persons_are_counted_priced_kept_and_shown_again(dplda, tickets, home):
+    lines = [
+        json.loads(line) | {"customer": i // 2} for i, line in enumerate((home / tickets).read_text().splitlines())
+    ]
+    (home / tickets).write_text("\n".join(map(json.dumps, lines)))
+    asked = ("count", tickets, "--categories", "c.yaml", "--epsilon", "4", "--persons")
+    by_customer = (*asked, "--unit-field", "customer")
+    dry = dplda(*by_customer, "--dry-run")
+    assert (dry.status, spent(dplda)) == (0, 0), dry.err
+    assert "customers (95 %)" in dry.out
+    for refused, message in ((asked, "--unit-field"), ((*by_customer, "--by", "team,day"), "one attribute")):
+        answer = dplda(*refused)
+        assert (answer.status, len(answer.err.strip().splitlines())) == (2, 1), answer.err
+        assert message in answer.err
+    shown = dplda(*by_customer)
+    assert shown.status == 0, shown.err
+    told = "Numbers are of customers with at least one such document."
+    assert told in shown.out
+    assert dplda("runs").out.count("counts of persons") == 1
+    run = Ledger().runs()[-1].id
+    assert told in dplda("tables", run).out
+    record = dplda("tables", run, "--json").json
+    assert record["persons"] is True
+    found = {each["category"]: each["count"] for each in record["groups"][0]["categories"]}
+    assert found["cash"] == pytest.approx(1500, abs=60), "each customer has a ticket of both teams"
+    assert found["heat"] == pytest.approx(1500, abs=60)
+    grouped = dplda(*by_customer, "--by", "team", "--groups", "g.yaml")
+    assert grouped.status == 0, grouped.err
+    assert told in grouped.out
+    assert "customers with a document of at least 3 words, in each group that they have one in." in grouped.out
+    assert "\nall " not in grouped.out, "groups do not add up"
+
+
 def test_a_prepared_store_holds_the_answers(dplda, tickets):
     imported = dplda("corpus", "import", tickets, "store", "--categories", "c.yaml", "--group-field", "team")
     assert imported.status == 0, imported.err

@@ -16,10 +16,15 @@ import dplda
 from dplda.base.chat_server import ChatServer
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
-from dplda.private.attributes import CATEGORY, Answers, Attribute, Axis, TableRows
+from dplda.private.attributes import CATEGORY, OTHER, Answers, Attribute, Axis, TableRows
 from dplda.private.passes.local_passes import LocalPasses
-from dplda.private.statistics.clipping import BOUND
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP, word_indicators
+from dplda.private.statistics.clipping import BOUND, MASS_SHARE
+from dplda.private.statistics.word_indicators import (
+    INDICATOR_CLIP,
+    answer_weights,
+    person_indicators,
+    word_indicators,
+)
 from dplda.private.store import preparation, writer
 from dplda.private.store.count_store import CountStore
 from dplda.private.store.fingerprint import fingerprint
@@ -196,3 +201,95 @@ def test_documents_are_grouped_by_an_answer():
 def test_answers_are_no_part_of_the_fingerprint():
     plain = Corpus.from_texts(RECORDS, name="c", **FIELDS, tokenizer="fast").open()
     assert fingerprint(asked(tokenizer="fast").open(), KEY) == fingerprint(plain, KEY)
+
+
+# Answers of whole units (T16), by two groups and all others. The last two of five are for units without others.
+
+
+answers_of_a_document = st.lists(st.integers(1, 3), max_size=3, unique=True).map(sorted) | st.sampled_from([[4], [5]])
+owned_documents = st.lists(st.tuples(st.sampled_from(["phone", "tablet", None]), answers_of_a_document), max_size=5)
+persons = st.lists(owned_documents.filter(bool), min_size=1, max_size=4)
+tables = st.sampled_from([ROWS, TableRows(())])
+Owned = list[tuple[str | None, list[int]]]
+
+
+def by_hand(documents: Owned, rows: TableRows, at_most: int) -> np.ndarray:
+    """A person's contribution (n_rows, 6): categories that any of their documents in the row has, or else 4 or 5."""
+    answer_weight, size_weight = answer_weights(at_most)
+    vector = np.zeros((len(rows), 6))
+    for row in range(len(rows)):
+        inside = [
+            answers for group, answers in documents if len(rows) == 1 or (group or OTHER) == ROWS.axes[0].names[row]
+        ]
+        held = {answer for answers in inside for answer in answers}
+        vector[row, sorted(held & {1, 2, 3}) or sorted(held)[:1]] = answer_weight
+        vector[row, 0] = size_weight if inside else 0
+    return vector / max(1.0, float(np.linalg.norm(vector)))
+
+
+def store_of_persons(given_persons: list[Owned]) -> CountStore:
+    documents = [(person, *document) for person, owned in enumerate(given_persons) for document in owned]
+    order = np.random.default_rng(0).permutation(len(documents))  # a person's documents are anywhere
+    people, products, answers = zip(*(documents[i] for i in order), strict=True)
+    return Corpus.from_counts(
+        np.full((len(documents), 3), 1.0),
+        ["a", "b", "c"],
+        units=[f"p{person}" for person in people],
+        groups={"product": list(products), "(answers)": [" ".join(map(str, each)) for each in answers]},
+    ).open()
+
+
+def person_sums(
+    given_persons: list[Owned], rows: TableRows, at_most: int, n_ranges: int | None = None
+) -> tuple[np.ndarray, int]:
+    passes = LocalPasses(store_of_persons(given_persons), n_ranges)
+    passes.use_words(Answers(5, of_units=True, n_rest=2), rows)
+    total, mass = passes.clipped_sum(person_indicators(5, at_most, len(rows)), INDICATOR_CLIP)
+    return total.reshape(len(rows), 6).astype(float), mass
+
+
+@given(persons, tables, st.integers(1, 4))
+def test_a_person_counts_once_in_each_group_for_each_answer_of_their_documents(given_persons, rows, at_most):
+    total, mass = person_sums(given_persons, rows, at_most)
+    expected = sum(by_hand(documents, rows, at_most) for documents in given_persons)
+    np.testing.assert_allclose(total * INDICATOR_CLIP / BOUND, expected, atol=1e-4)
+    for n_ranges in (1, 3):
+        assert np.array_equal(person_sums(given_persons, rows, at_most, n_ranges)[0], total)
+    assert mass == round(BOUND * MASS_SHARE) * len(given_persons), "no person is clipped"
+
+
+@given(persons, owned_documents.filter(bool), owned_documents.filter(bool), tables, st.integers(1, 4))
+def test_a_person_moves_the_sum_by_at_most_what_is_charged(others, one, another, rows, at_most):
+    """The sensitivity of T16 by trial: 1 for a person who is added, sqrt(2) for one who is replaced by another."""
+    with_one, mass = person_sums([*others, one], rows, at_most)
+    with_another, other_mass = person_sums([*others, another], rows, at_most)
+    without, less = person_sums(others, rows, at_most)
+    alone, own = person_sums([one], rows, at_most)
+    assert np.array_equal(with_one - without, alone)
+    assert (alone >= 0).all()
+    assert (alone**2).sum() + float(own) ** 2 <= BOUND**2
+    assert mass - less == own
+    assert ((with_one - with_another) ** 2).sum() + float(mass - other_mass) ** 2 <= 2 * BOUND**2
+
+
+@pytest.mark.parametrize(("rows", "at_most"), [(TableRows(()), 3), (ROWS, 1), (ROWS, 3)])
+def test_the_worst_person_attains_what_is_charged(rows, at_most):
+    """Any number of documents, with every category in every group."""
+    worst: Owned = [(group, [1, 2, 3]) for group in ("phone", "tablet", None)] * 40
+    total, mass = person_sums([worst], rows, at_most)
+    assert np.linalg.norm(total * INDICATOR_CLIP / BOUND) == pytest.approx(1, abs=1e-5)
+    assert (total**2).sum() + float(mass) ** 2 <= BOUND**2
+
+
+def test_short_documents_are_none_of_a_persons():
+    short = {"text": "refund", "product": "phone", "id": "s", "person": 0}
+    weights = np.array([answer_weights(2)[1], *[answer_weights(2)[0]] * 3])
+    for records in (RECORDS, [*RECORDS, short, short | {"person": "only short ones"}]):
+        passes = LocalPasses(asked(records, unit_field="person").open())
+        passes.use_words(Answers(3, of_units=True, n_rest=1), TableRows(()))
+        total, _ = passes.clipped_sum(person_indicators(3, 2, 1), INDICATOR_CLIP)
+        held_by = [
+            {answer for record in RECORDS[i : i + 2] for answer in answers_by_hand(record)} for i in range(0, 40, 2)
+        ]
+        expected = [sum(answer in (held - {3} or held) for held in held_by) for answer in (1, 2, 3)]
+        np.testing.assert_allclose(total[:, 0] * INDICATOR_CLIP / BOUND / weights, [20, *expected], atol=1e-3)

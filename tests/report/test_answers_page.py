@@ -198,6 +198,25 @@ def test_a_person_is_named_as_the_unit(tmp_path, without_charts):
     assert "The documents of one customer share the weight of one" in text
 
 
+def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, without_charts):
+    of_persons = replace(count_table(), persons=True, rules=("refund: money back",))
+    asked = findings(("How many?", counts(count_table())), ("How many people?", counts(of_persons)), unit="customer")
+    text = page(tmp_path, asked).text
+    assert text.count("Numbers are of customers with at least one such document.") == 1
+    assert "How many customers have at least one document in each category" in text
+    assert "A customer counts once in each category of at least one of their documents." in text
+    assert "A customer in more than 1 categories counts less" in text
+    assert "except where an answer says that it is of customers with at least one such document" in " ".join(
+        text.split()
+    )
+    by_team = page(tmp_path, findings(("How many?", counts(replace(BY_TEAM, persons=True))), unit="customer")).text
+    assert "The share of customers with at least one document in each category, by team" in by_team
+    assert "In all groups together" not in by_team
+    assert "in each group that they have one in" in by_team
+    without = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text
+    assert "at least one such document" not in without
+
+
 def test_all_runs_of_the_ledger_are_told(tmp_path, without_charts):
     found = findings(("How many?", counts(count_table())))
     assert "no ledger knew the run" in page(tmp_path, found).text

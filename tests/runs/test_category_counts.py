@@ -18,6 +18,7 @@ from dplda.budget.accountant import run_epsilon
 from dplda.private.attributes import OTHER
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP
 from dplda.runs.counting import load_counts
+from dplda.runs.questions import latest_indicators
 from dplda.text.categories import NO_ANSWER, NONE, asked_categories, listed_categories
 
 N = 1200
@@ -113,6 +114,119 @@ def test_a_person_counts_once_over_all_groups_and_answers():
                          simulate_seed=1)  # fmt: skip
     assert one.units().value.sum() == pytest.approx(N / 3, abs=5)
     assert (one.totals.sum(axis=0) <= N / 3 + 5).all()
+
+
+@pytest.mark.parametrize("at_most", [None, 1])
+def test_persons_count_once_in_each_category_of_at_least_one_of_their_documents(at_most, ledger):
+    people = corpus(unit_field="person")
+    counts = dplda.count(people, RULES, epsilon=8.0, at_most=at_most, persons=True, ledger=ledger)
+    (one,), (event,) = counts, counts.privacy.events
+    totals, size = np.zeros(4), 0.0
+    for first in range(0, N, 3):
+        held = set().union(*map(answers, RECORDS[first : first + 3]))
+        held = held - {NONE} or held
+        weight = 1 / max(1, math.sqrt((len(held) / one.at_most + 0.29**2) / (1 + 0.29**2)))
+        totals[[NAMES.index(name) for name in held]] += weight
+        size += weight
+    assert np.abs(one.totals[0] - totals).max() < 6 * one.std
+    assert abs(one.counts[0] - size) < 6 * one._size_std
+    if at_most is None:
+        assert (size, one.at_most, totals[0]) == (N / 3, 3, N / 3), "everybody has one about a refund"
+        (of_documents,) = dplda.count(people, RULES, epsilon=50.0, ledger=False, simulate_seed=1)
+        assert of_documents.totals[0, 0] == pytest.approx(2 / 3 * N / 3, abs=9), "two of three documents"
+    assert (event.stage, event.mechanism) == ("table", "gaussian")
+    closed_form = event.noise_multiplier * math.sqrt(one.at_most * (1 + 0.29**2))
+    assert closed_form < one.std < 1.1 * closed_form
+    (run,) = ledger.runs()
+    assert run.parameters["persons"] is True
+    assert load_counts(run)[0].to_json() == one.to_json()
+    assert one.to_json()["persons"] is True
+
+
+@pytest.mark.parametrize("at_most", [None, 2])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_persons_count_once_in_each_group_that_their_documents_are_in(at_most, adjacency, ledger):
+    people = corpus(unit_field="person")
+    counts = dplda.count(
+        people, RULES, "product", 8.0, at_most=at_most, groups=LISTED, persons=True, adjacency=adjacency, ledger=ledger
+    )
+    (one,), (event,) = counts, counts.privacy.events
+    assert one.at_most == at_most or (at_most is None and one.at_most == 10)
+    totals, sizes = np.zeros((4, 4)), np.zeros(4)
+    for first in range(0, N, 3):
+        held: dict[str, set[str]] = {}
+        for record in RECORDS[first : first + 3]:
+            held.setdefault(record["product"], set()).update(answers(record))
+        cells = {product: found - {NONE} or found for product, found in held.items()}
+        square = sum(map(len, cells.values())) / one.at_most + len(cells) * 0.29**2
+        weight = 1 / max(1, math.sqrt(square / (1 + 0.29**2)))
+        assert weight == 1 or at_most == 2
+        for product, found in cells.items():
+            row = LISTED["product"].index(product)
+            totals[row, [NAMES.index(name) for name in found]] += weight
+            sizes[row] += weight
+    assert np.abs(one.totals - totals).max() < 6 * one.std
+    assert np.abs(one.counts - sizes).max() < 6 * one._size_std
+    closed_form = event.noise_multiplier * math.sqrt(one.at_most * (1 + 0.29**2))
+    closed_form *= math.sqrt(2) if adjacency == "replace" else 1
+    assert closed_form < one.std < 1.1 * closed_form
+    assert load_counts(ledger.runs()[0])[0].to_json() == one.to_json()
+
+
+def test_persons_are_counted_by_groups_found_privately_by_category_and_between_two(ledger):
+    people = corpus(unit_field="person")
+    counts = dplda.count(
+        people,
+        RULES,
+        ["product", "category(late)"],
+        8.0,
+        between=("day=2024-01", "day=2024-02"),
+        persons=True,
+        at_most=20,
+        ledger=ledger,
+    )
+    assert [event.stage for event in ledger.runs()[0].events] == ["groups", "table", "table", "table"]
+    late = sum(any("late" in record["text"] for record in RECORDS[i : i + 3]) for i in range(0, N, 3))
+    assert counts[1].matches().value[0, NAMES.index("late")] == pytest.approx(late, abs=8 * counts[1].std)
+    np.testing.assert_allclose(counts[2].units().value[:2], N / 3, atol=8 * counts[2]._size_std)
+
+
+def test_counts_of_persons_and_of_documents_cost_the_same_and_stand_in_for_no_others(ledger):
+    people = corpus(unit_field="person")
+    spent = [dplda.count(people, RULES, epsilon=1.0, persons=each, ledger=ledger).privacy for each in (True, False)]
+    assert spent[0].events == spent[1].events
+    assert [[one.persons for one in each] for each in latest_indicators(ledger, "c")] == [[True], [False]]
+
+
+def test_a_person_has_several_answers_to_a_question_or_of_a_function(ledger):
+    def classify(text: str) -> str | None:
+        return "yes" if "refund" in text else "no" if "late" in text else None
+
+    (one,) = dplda.count(
+        corpus(unit_field="person"), ["yes", "no"], epsilon=30.0, classify=classify, persons=True, ledger=False,
+        simulate_seed=1,
+    )  # fmt: skip
+    assert one.at_most == 2
+    late = sum(any(classify(record["text"]) == "no" for record in RECORDS[i : i + 3]) for i in range(0, N, 3))
+    np.testing.assert_allclose(one.matches().value[0], [N / 3, late, 0, 0], atol=6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        ({}, {}, "--unit-field"),
+        ({"unit_field": "person"}, {"by": "product,month(day)"}, "one attribute"),
+        ({"unit_field": "person"}, {"by": "product", "at_most": 1001}, "at_most"),
+        ({"unit_field": "person"}, {"at_most": 4}, "at_most"),
+    ],
+)
+def test_persons_are_refused_for_documents_and_combined_groups_before_anything_is_spent(
+    fields, options, message, ledger
+):
+    with pytest.raises(InputError, match=message) as error:
+        dplda.count(corpus(**fields), RULES, persons=True, check_groups=False, ledger=ledger, **options)
+    assert "\n" not in str(error.value)
+    assert ledger.runs() == []
 
 
 def test_several_tables_share_the_budget_private_groups_and_a_comparison_among_them(ledger):

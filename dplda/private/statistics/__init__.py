@@ -1,8 +1,8 @@
 """The statistics that the curator can release, as sums of bounded contributions of units.
 
-(i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, (x) to (xii) are in T13, and (xiii) is in
-T16. With counts c, length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y)
-of `lda_moments.pairings`:
+(i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, (x) to (xii) are in T13, and (xiii) and
+(xiv) are in T16. With counts c, length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3,
+and P(R, y) of `lda_moments.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
@@ -22,6 +22,7 @@ of `lda_moments.pairings`:
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
     (xiii) word indicators         1 for each word that the document contains, and a constant that counts the document,
                                    scaled down to norm 1, in its row of a table
+    (xiv)  cell indicators         1 for each word that the document contains, scaled down to norm 1
 
 A statistic of your own is one file, such as tests/private/test_own_statistic.py: a `Statistic` with a compiled function
 of one document, and a function that returns its `Contribution`. Every loop, clip, pass and release works with it, and
@@ -69,10 +70,11 @@ from dplda.private.statistics.third_moment import (
     third_moment,
     third_moment_along,
 )
-from dplda.private.statistics.word_indicators import WORD_INDICATORS, word_indicators
+from dplda.private.statistics.word_indicators import CELL_INDICATORS, WORD_INDICATORS, cell_indicators, word_indicators
 from dplda.private.statistics.word_pairs import PAIR_TOTALS, WORD_PAIRS, pair_totals, word_pairs
 
 __all__ = [
+    "CELL_INDICATORS",
     "CORE",
     "DOCUMENT_COMPLETION",
     "EXPECTED_COUNTS",
@@ -92,6 +94,7 @@ __all__ = [
     "WORD_PAIRS",
     "Contribution",
     "Statistic",
+    "cell_indicators",
     "core",
     "document_completion",
     "expected_counts",

@@ -1,7 +1,8 @@
-"""(xiii) The words that a document contains, and a constant that counts the document, in its row of a table.
+"""The words that a document contains: (xiii) beside a constant for the document, in its row of a table; (xiv) alone.
 
-They tell how many documents of each group contain a word (docs/privacy.md, T17), or have an answer, which is a word of
-a document then (T16).
+(xiii) tells how many documents of each group contain a word (docs/privacy.md, T17), or have an answer, which is a word
+of a document then (T16). (xiv) tells how many persons have an answer in each group: a person is one document then, and
+its words are cells, the pairs of a row of the table and an answer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.statistic import (
     NONNEGATIVE,
     ROW_PER_TABLE_ROW,
+    ROW_PER_WORD,
     Contribution,
     Statistic,
     as_float32,
@@ -81,3 +83,41 @@ def answer_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution
     """
     answer_weight, size_weight = answer_weights(at_most)
     return word_indicators(np.append(0.0, np.full(n_answers, answer_weight)), size_weight, n_rows)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _cells(words, counts, first, last, length, scale, matrix, shape, room, out):
+    square = 0.0
+    for e in range(first, last):
+        weight = np.float64(scale[words[e]])
+        square += weight * weight
+    shrunk = np.float32(1.0 / max(np.sqrt(square), 1.0))
+    for e in range(first, last):
+        out[e - first] = scale[words[e]] * shrunk
+
+
+CELL_INDICATORS = Statistic(
+    name=f"{__name__}:CELL_INDICATORS",
+    layout=ROW_PER_WORD,
+    replace_factor=NONNEGATIVE,
+    contribution=_cells,
+    row=lambda k, directions: 1,
+)
+
+
+def cell_indicators(weights: np.ndarray) -> Contribution:
+    """(xiv): the public, nonnegative weight (n_words,) of each word that a document contains, scaled down to norm 1.
+
+    The sum is (n_words, 1).
+    """
+    columns = np.zeros((len(weights), 1), np.float32)
+    return Contribution(CELL_INDICATORS, as_float32(weights), columns, equal_weights(1))
+
+
+def person_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution:
+    """(xiv) of `Answers` of units: the `answer_weights` of a person's answers in each row, and of being in the row.
+
+    The sum is (n_rows * (1 + n_answers), 1). The first number of each row is of the persons, the others of the answers.
+    """
+    answer_weight, size_weight = answer_weights(at_most)
+    return cell_indicators(np.tile(np.append(size_weight, np.full(n_answers, answer_weight)), n_rows))
