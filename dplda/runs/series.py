@@ -12,7 +12,7 @@ from typing import Literal
 
 from dplda.base.config import RANGES
 from dplda.base.distributions import SAME, match_topics, on_words
-from dplda.base.errors import InputError
+from dplda.base.errors import InputError, warn
 from dplda.budget.database import default_path
 from dplda.budget.ledger import Ledger
 from dplda.budget.ledger_records import RunRecord, Status
@@ -127,6 +127,12 @@ def find_place(
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
     previous = [] if ledger is False else batches_before(ledger, series, name)
     if not previous:
+        if prior is not None and prior.run is not None and prior.counts is None:
+            warn(
+                f"Run {prior.run} released no counts that a series continues: it learned from pairs of words, or chose "
+                "its topics from a prior. This first batch does not continue its topics, and chooses among them, if "
+                "they explain its documents. Without it, the batch learns topics of its own."
+            )
         return Place(series, series, name, prior)
     earlier = load_run(previous[-1])
     _check_read_alike(corpus, earlier)

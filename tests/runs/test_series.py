@@ -9,7 +9,7 @@ import pytest
 
 import dplda
 from dplda.base.distributions import on_words
-from dplda.base.errors import InputError, UnsupportedByData
+from dplda.base.errors import DpldaWarning, InputError, UnsupportedByData
 from dplda.budget import Ledger
 from dplda.learning.recovery import Learned
 from dplda.model.prior_topics import PriorTopics
@@ -77,6 +77,14 @@ def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
     first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before", epsilon=25.0)
     then = fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
     assert (then.facts.series, then.facts.new_topics) == ("s", ())
+
+
+def test_a_series_that_cannot_continue_a_run_says_so(ledger, tmp_path):
+    ledger.grant("before", unbounded=True)
+    first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before", epsilon=2.0)
+    assert first.facts.learned_from == "pairs of words"
+    with pytest.warns(DpldaWarning, match=f"Run {first.facts.run} released no counts that a series continues"):
+        fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
 
 
 def test_a_prior_stands_for_its_series_only_where_no_other_budget_may_be_meant(ledger, tmp_path):
