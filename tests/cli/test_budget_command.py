@@ -215,3 +215,14 @@ def test_an_older_copy_is_accepted_only_when_asked_for(dplda, older: Path) -> No
 def test_accepting_tells_programs_what_was_accepted(dplda, older: Path) -> None:
     record = dplda("budget", "accept-copy", "--yes", "--json").json
     assert record["witness"]["length"] == record["accepted"] + 1
+
+
+def test_a_grant_for_a_path_is_refused_and_names_the_dataset(dplda, home: Path) -> None:
+    (home / "my letters").mkdir()
+    (home / "notes.csv").write_text("text\na\n")
+    for path, name in (("./my letters", "'my letters'"), ("notes.csv", "notes"), ("elsewhere/other.jsonl", "other")):
+        answer = dplda("budget", "grant", path, "--epsilon", 4, "--delta", 1e-6)
+        assert answer.status == 2
+        assert f"dplda budget grant {name} ..." in answer.err
+    assert dplda("budget", "show", "--json").json == {"datasets": []}
+    assert dplda("budget", "grant", "notes", "--epsilon", 4, "--delta", 1e-6).status == 0

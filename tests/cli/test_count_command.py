@@ -267,3 +267,19 @@ def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, ti
         page = (home / f"{shown}.html").read_text()
         assert f"to {number[shown]:,})" in page
         assert f"to {number[absent]:,})" not in page
+
+
+def test_an_interrupt_after_the_answer_says_that_the_work_was_done(dplda, tickets, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dplda.cli.count_command.show_answer", interrupted)
+    answer = dplda("count", tickets, "--categories", "c.yaml", "--epsilon", "1")
+    assert answer.status == 130
+    assert answer.err.strip().endswith(
+        "interrupted. The work was done, and what it cost is charged: dplda runs lists it."
+    )
+    assert Ledger().runs()[-1].status == "done"
+    monkeypatch.setattr("dplda.cli.count_command.find_categories", interrupted)
+    before = dplda("count", tickets, "--categories", "c.yaml", "--epsilon", "1")
+    assert (before.status, "The work was done" in before.err) == (130, False)

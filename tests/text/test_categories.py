@@ -351,3 +351,8 @@ def test_a_text_of_many_accents_holds_nobody_up():
     assert answer == 2
     assert composed("e\u0301") == "\xe9"
     assert composed("e" + "\u0301" * 30) == "\xe9" + "\u0301" * 29
+
+
+def test_a_starred_word_in_a_list_is_refused_with_the_expression_to_write():
+    with pytest.raises(InputError, match=r"'tumo\*' is none.*\{expression: '\\btumo'\}"):
+        listed_categories({"tumour": ["cancer", "tumo*"]})
