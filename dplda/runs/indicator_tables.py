@@ -255,7 +255,8 @@ def _quotients(totals: np.ndarray, sizes: np.ndarray, half: np.ndarray) -> Estim
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.clip(totals / size, 0, 1)
         low = np.maximum(totals - half, 0) / np.maximum(size + half, 1e-9)
-        high = np.where(size > half, np.maximum(totals + half, 0) / (size - half), 1.0)
+        most = np.where(totals > -half, totals + half, half)  # a box wholly below 0 would claim that there is none
+        high = np.where(size > half, most / (size - half), 1.0)
     return Estimates(value, np.clip(low, 0, 1), np.clip(high, 0, 1))
 
 

@@ -197,3 +197,14 @@ def test_a_lift_above_one_is_never_told_as_one():
         "3.0",
         "10.0",
     ]
+
+
+def test_a_word_whose_noise_elsewhere_is_far_below_zero_has_a_finite_lift():
+    groups, std = (("a", "b", "(all others)"),), 5.0
+    totals = np.array([[400.0, 100.0], [-80.0, 300.0], [-80.0, 0.0]])
+    table = WordTable(("team",), groups, (False,), totals, np.array([1000.0, 1000.0, 200.0]), std, titles=("x", "y"))
+    found = next(each for each in table.distinctive()[0] if each.word == "x")
+    assert found.elsewhere.high > 0
+    assert 1 < found.lift.low < np.inf
+    assert found.certain
+    assert table.plot() is not None
