@@ -81,7 +81,8 @@ class Guarantee:
 
     epsilon: float
     """In nats. With `AFTER_LOOKING` nothing fixed beforehand holds, and this is the largest epsilon of the grant in
-    force before the first output, its listed levels, and all later grants. With `NO_LIMIT` and `LOST` no number holds.
+    force before the first output, its listed levels, and all later grants. With `UNFINISHED`, it is that of the level
+    that the runs that ended stay within. With `NO_LIMIT` and `LOST` no number holds.
     """
     delta: float
     """If `basis` is `LISTED`, the sum of the deltas of all levels up to the one reached."""

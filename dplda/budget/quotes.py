@@ -50,7 +50,9 @@ class Quote:
                 "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
                 "after looking."
             )
-        if not alone.holds or self.dataset.grant.unbounded or self.dataset.parallel:
+        # Where both guarantees are the same, only runs that were interrupted can make the sums differ.
+        same = alone == self.dataset.guaranteed
+        if not (same and alone.holds) or self.dataset.grant.unbounded or self.dataset.parallel:
             return ""
         limit = accountant.capacity(*alone.largest_total)
         if (self.dataset.counted_alone + self.cost).fits(limit):

@@ -70,11 +70,11 @@ def search(
     wanted = [_plain(word) for word in words]
     if not all(word.rstrip("*") for word in wanted):
         raise click.UsageError("a WORD is empty. Give a word, or the beginning of one: 'refund*'")
-    n_models, found, known = 0, list[_Found](), set[str]()
+    n_models, found, vocabularies = 0, list[_Found](), list[Sequence[str]]()
     for name, model in _saved_models(folder, ledger_path):
         n_models += 1
         found += _search(name, model, wanted, top, noise=noise)
-        known.update(map(_plain, model.vocabulary))
+        vocabularies.append(model.vocabulary)
     found.sort(key=lambda each: (-each.wanted, min(each.ranks.values())))
     if as_json:
         print_json({"words": list(words), "models": n_models, "topics": [_json(each) for each in found]})
@@ -85,7 +85,7 @@ def search(
         return
     if not found:
         say(f"No topic of {_count(n_models, 'saved model')} has {asked} among its first {top} words.")
-        say(_why_not(wanted, known))
+        say(_why_not(wanted, {_plain(word) for words in vocabularies for word in words}))
         return
     exposed = sorted({each.name for each in found if not each.model.privacy.sound})
     if exposed:

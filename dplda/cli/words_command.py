@@ -108,7 +108,8 @@ def _show_table(one: WordTable) -> None:
     from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, times
 
     rows: list[tuple[str, ...]] = []
-    for row, contrasts, rest in zip(one.rows, one.distinctive(), one.rest, strict=True):
+    distinctive = one.distinctive()
+    for row, contrasts, rest in zip(one.rows, distinctive, one.rest, strict=True):
         if rest and (one.compares_two or (contrasts is None and one.name.startswith("category("))):
             continue  # of all others, which are compared with nothing, or of a category, which has none
         certain = [f"{each.word} {times(each.lift.low)}" for each in contrasts or () if each.certain]
@@ -121,7 +122,7 @@ def _show_table(one: WordTable) -> None:
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
         f"probability. {WEIGHED}"
     )
-    if not any(each.certain for contrasts in one.distinctive() for each in contrasts or ()):
+    if not any(each.certain for contrasts in distinctive for each in contrasts or ()):
         say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")
     if any(name.startswith("category(") for name in one.by):
         say(OWN_WORDS)

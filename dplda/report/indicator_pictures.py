@@ -103,7 +103,7 @@ def are_indicators(answers: Tables) -> bool:
 
 
 def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
-    """Tell the numbers of the combinations of groups of `table` that are large enough, and what differs for certain."""
+    """Tell the numbers of all combinations of groups of `table`, and what differs for certain."""
     unit, by = counts.privacy.unit, in_words(table, counts)
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
     names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}

@@ -320,3 +320,14 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     assert told.startswith("no guarantee: the runs that ended stay within epsilon 6 at delta 1e-06, which was fixed")
     assert "chosen after looking" not in told
     assert "since how incomplete runs ended is not for publication" in record.in_reports
+
+
+def test_a_grant_raised_within_that_of_another_name_is_not_called_an_interrupted_run(ledger):
+    ledger.grant("other", 9.0, 1e-6)
+    spend(ledger, "other", events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", 1.0, 1e-6)
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", 4.0, 1e-6)
+    record = ledger.dataset("reviews")
+    assert (record.guaranteed.epsilon, record.guaranteed_alone.epsilon) == (9.0, 1.0)
+    assert Quote(dataset=record, cost=Cost(capacity(2.0, 1e-6).mu_squared, 0.0)).warning == ""
