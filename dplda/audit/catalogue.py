@@ -26,7 +26,12 @@ from dplda.private import statistics
 from dplda.private.attributes import ANSWERS, Attribute, Axis, TableRows
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import CLIP_GRID, MOST_WORDS
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP, answer_indicators, word_indicators
+from dplda.private.statistics.word_indicators import (
+    INDICATOR_CLIP,
+    answer_indicators,
+    person_indicators,
+    word_indicators,
+)
 from dplda.runs.fitting import plan_topics
 from dplda.runs.words import find_words
 
@@ -75,7 +80,8 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 def _group_games(settings: PrivacySettings) -> Iterator[Game]:
     """Yield games of the queries of `dplda count` and `dplda words`. A replaced canary is in another group.
 
-    In the first, the canary has as many answers as count in full; its contribution is then as large as any.
+    In the first two, the canary has as many answers as count in full; its contribution is then as large as any. In the
+    second, it is a person whose answers are in two documents, one of which repeats an answer of the other.
     """
     rows = TableRows((Axis(Attribute("group"), ("canary", "other")),))
     groups = {"group": ("base", "canary", "other")}
@@ -89,6 +95,22 @@ def _group_games(settings: PrivacySettings) -> Iterator[Game]:
         methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
     )
     yield replace(game, answers=_ANSWERS, rows=rows)
+    of_person = ("1 2", "2 3")
+    twice = replace(
+        neighbours,
+        more=np.tile(neighbours.more, (2, 1)),
+        less=None if neighbours.less is None else np.tile(neighbours.less, (2, 1)),
+        groups={**groups, ANSWERS: ("1", of_person, of_person)},
+    )
+    contribution = person_indicators(len(_ANSWERS), len(_ANSWERS), len(rows))
+    game = _alone(
+        "counts of persons",
+        Stage.TABLE,
+        settings,
+        twice,
+        methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
+    )
+    yield replace(game, answers=_ANSWERS, rows=rows, of_units=True)
     contribution = word_indicators(np.ones(len(_WORDS)), 1.0, len(rows))
     game = _alone(
         "words by group",

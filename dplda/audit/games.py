@@ -185,16 +185,16 @@ class Attacker:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two neighbouring corpora over public words, which differ in one document."""
+    """Two neighbouring corpora over public words, which differ in one document, or in one person's documents."""
 
     words: tuple[str, ...]
     base: np.ndarray
     """The documents that both corpora hold, (n_documents, n_words)."""
     more: np.ndarray
-    """The further document of one corpus, (n_words,)."""
+    """The further document of one corpus, (n_words,); or a further person's documents, (n, n_words)."""
     less: np.ndarray | None = None
-    """The further document of the other corpus; None if it holds `base` alone."""
-    groups: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    """The further document of the other corpus, or person's documents; None if it holds `base` alone."""
+    groups: Mapping[str, tuple[str, str | Sequence[str], str | Sequence[str]]] = field(default_factory=dict)
     """The values of all documents of `base`, of `more` and of `less` in further columns."""
 
     @property
@@ -207,12 +207,14 @@ class Neighbours:
         return self._corpus(self.less, 2), self._corpus(self.more, 1)
 
     def _corpus(self, further: np.ndarray | None, place: int) -> Corpus:
+        n_base = len(self.base)
         counts = self.base if further is None else np.vstack([self.base, further])
-        values = {
-            name: [of[0]] * len(self.base) + [of[place]] * (len(counts) - len(self.base))
-            for name, of in self.groups.items()
-        }
-        return Corpus.from_counts(counts, self.words, public_vocabulary=True, groups=values)
+        values = {name: [of[0]] * n_base for name, of in self.groups.items()}
+        if further is not None:
+            for name, of in self.groups.items():
+                values[name] += np.broadcast_to(of[place], len(counts) - n_base).tolist()
+        units = None if self.more.ndim == 1 else np.minimum(np.arange(len(counts)), n_base).tolist()
+        return Corpus.from_counts(counts, self.words, units, public_vocabulary=True, groups=values)
 
 
 @contextmanager
@@ -248,6 +250,8 @@ class Game:
     """The rows of a table that documents fall into."""
     answers: tuple[str, ...] = ()
     """The possible answers of documents, if these take the place of words."""
+    of_units: bool = False
+    """Whether the answers of all documents of a person are one document (`Answers`)."""
 
     @property
     def claim(self) -> Claim:
@@ -276,7 +280,7 @@ class Game:
     def begin(self, gate: Any) -> None:
         """Tell `gate` what is public before the first query."""
         if self.answers and self.rows is not None:
-            gate.use_answers(self.answers, self.rows)
+            gate.use_answers(self.answers, self.rows, of_units=self.of_units)
         elif self.public:
             gate.use_words(self.neighbours.words, self.rows)
 
