@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -12,10 +13,13 @@ from dplda.audit import catalogue
 from dplda.audit.games import Game
 from dplda.base.config import PrivacySettings
 from dplda.private import curator
+from dplda.private.attributes import Answers
 from dplda.private.noise import SimulatedNoise, selection_threshold
 from dplda.private.passes.local_passes import Passes
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import BOUND
+from dplda.private.store import units
+from dplda.private.store.units import UnitCounts
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
 
@@ -59,6 +63,18 @@ def threshold_lowered() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def documents_of_a_person_apart() -> Iterator[None]:
+    """A person counts in a category once for each document, where the noise is for once."""
+    whole = units._whole_units
+
+    def apart(counts: UnitCounts, answers: Answers, n_rows: int) -> UnitCounts:
+        return whole(replace(counts, unit_ptr=np.arange(len(counts.indptr))), answers, n_rows)
+
+    with patch.object(units, "_whole_units", apart):
+        yield
+
+
 def mechanism(name: str, settings: PrivacySettings) -> Game:
     """The game of one mechanism."""
     (found,) = [game for game in catalogue.mechanism_games(settings) if game.name == name]
@@ -88,4 +104,5 @@ BROKEN: tuple[Broken, ...] = (  # what is broken, how, and the game that shows i
     ("sensitivity of one edge forgotten", replacement_forgotten, game_of("tensor", "replace")),
     ("sensitivity of one edge forgotten", replacement_forgotten, game_of("core", "replace")),
     ("vocabulary threshold lowered", threshold_lowered, game_of("vocabulary, unknown words")),
+    ("documents of a person apart", documents_of_a_person_apart, game_of("counts of persons")),
 )
