@@ -99,6 +99,8 @@ def ask(
     inspected = {**dict.fromkeys(READING_NAMES), **file.reading, "yes": options["yes"], "date_format": file.date_format}
     inspected["before_date_format"] = "date_format: "
     if options["dry_run"]:
+        if categories is not None:
+            categories.try_out()
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)
         if (fit := fit_of(file.questions, asked)) is not None and report.sample is not None and not asked.series:

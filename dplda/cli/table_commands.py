@@ -212,6 +212,8 @@ def read_asked(
 
     if categories is None:
         return read_like(corpus, {**options, "group_fields": stored_columns(wanted)}, known)
+    if options["dry_run"]:
+        categories.try_out()
     columns = list(dict.fromkeys([*stored_columns(wanted), *categories.columns]))
     return read_like(corpus, {**options, "group_fields": columns}, known).asking(categories)
 
