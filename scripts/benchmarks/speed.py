@@ -23,13 +23,20 @@ from dplda.runs.corpus import synthetic
 
 SMALL = 100  # documents of a fit whose memory is that of libraries and compiled code
 ALLOWED = 200e6  # bytes beyond one and a half stores
+PER_PERSON = 3  # documents of a person
 
 
 def beside_peers(source: Path, topics: int, epsilon: float, repeats: int, gensim: bool) -> None:
-    """Print a row for each system, fitted in turns, dplda's seconds by stage, and the cost of its noise."""
+    """Print a row for each system, fitted in turns, dplda's seconds by stage, and the cost of its noise.
+
+    dplda fits the documents, and again as those of persons, who have `PER_PERSON` consecutive ones each.
+    """
     counts = read_counts(source)
-    ours = f"dplda, epsilon {epsilon:g}"
-    systems: dict[str, Callable[[], object]] = {ours: partial(stages_of_fit, counts, topics, epsilon)}
+    ours, of_persons = f"dplda, epsilon {epsilon:g}", f"dplda, persons of {PER_PERSON} documents"
+    systems: dict[str, Callable[[], object]] = {
+        ours: partial(stages_of_fit, counts, topics, epsilon),
+        of_persons: partial(stages_of_fit, counts, topics, epsilon, PER_PERSON),
+    }
     systems |= {name: fit for name, fit in popular_peers(counts, topics).items() if gensim or "gensim" not in name}
     stages_of_fit(counts[:1000], topics, epsilon)  # compiles
     found = in_turns(systems, repeats)
@@ -38,10 +45,10 @@ def beside_peers(source: Path, topics: int, epsilon: float, repeats: int, gensim
         seconds = median_wall(runs)
         table.row(name, f"{seconds:.1f}", f"{median_cores(runs):.1f}", f"{seconds / median_wall(found[ours]):.1f}")
     print()
-    stages = [run.result for run in found[ours] if isinstance(run.result, dict)]
-    table = Table("stage", "seconds")
-    for stage in stages[0]:
-        table.row(stage, f"{statistics.median(run[stage] for run in stages):.2f}")
+    stages = [[run.result for run in found[each] if isinstance(run.result, dict)] for each in (ours, of_persons)]
+    table = Table("stage", "seconds", "of persons")
+    for stage in stages[0][0]:
+        table.row(stage, *(f"{statistics.median(run[stage] for run in runs):.2f}" for runs in stages))
     print()
     table = Table("numbers with exact noise", "of that size", "draws", "core-seconds")
     sizes = noise_of_fit(counts, topics, epsilon)
@@ -67,10 +74,11 @@ def noise_of_fit(counts: sparse.csr_matrix, topics: int, epsilon: float) -> dict
     return found
 
 
-def stages_of_fit(counts: sparse.csr_matrix, topics: int, epsilon: float) -> dict[str, float]:
+def stages_of_fit(counts: sparse.csr_matrix, topics: int, epsilon: float, per_person: int = 1) -> dict[str, float]:
     """Seconds of each stage of a private fit, exact noise and ledger included."""
     seconds: dict[str, float] = {}
-    dplda_model(counts, topics, epsilon=epsilon, seconds=seconds)
+    units = None if per_person == 1 else (np.arange(counts.shape[0]) // per_person).tolist()
+    dplda_model(counts, topics, units=units, epsilon=epsilon, seconds=seconds)
     return seconds
 
 

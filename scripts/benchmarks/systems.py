@@ -34,11 +34,15 @@ def dplda_model(
     n_topics: int,
     words: Sequence[str] | None = None,
     simulate_seed: int | None = None,
+    units: Sequence[int] | None = None,
     **settings: Any,
 ) -> TopicModel:
-    """A fit by `dplda`, with exact noise and a temporary ledger unless `simulate_seed` is given."""
+    """A fit by `dplda`, with exact noise and a temporary ledger unless `simulate_seed` is given.
+
+    `units` are the persons who wrote the documents.
+    """
     chosen = names(counts.shape[1]) if words is None else list(words)
-    corpus = dplda.Corpus.from_counts(counts, chosen, public_vocabulary=True)
+    corpus = dplda.Corpus.from_counts(counts, chosen, units, public_vocabulary=True)
     if simulate_seed is not None:
         return dplda.fit(corpus, n_topics=n_topics, ledger=False, simulate_seed=simulate_seed, **settings)
     return charged_fit(corpus, n_topics, **settings)
