@@ -193,7 +193,10 @@ def grant(
     if unbounded and batches_per_document > 1:
         raise click.UsageError("--batches-per-document has no effect with --unbounded; leave it out.")
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
-        raise click.UsageError("give either --epsilon and --delta, with or without --then, or --unbounded.")
+        example = f"--epsilon 6 --delta {PrivacySettings().delta:g}"
+        raise click.UsageError(
+            f"give either --epsilon and --delta, such as {example}, with or without --then, or --unbounded."
+        )
     if os.sep in name or os.path.isfile(name):
         from dplda.text.formats import default_name
 
