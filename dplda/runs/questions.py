@@ -147,7 +147,11 @@ def plan_questions(
     for question in questions:
         fitted = fitted or question.kind == "fit"
         if question.about_topics and not fitted:
-            raise InputError(f"{question.text!r} is about topics, and no question before it asks for them with `fit`.")
+            listed = ", or give it a public list, such as vocabulary: english:2000" if question.kind == "words" else ""
+            raise InputError(
+                f"{question.text!r} needs the result of a fit, and no question before it asks for them: put "
+                f"one with `fit` before it{listed}."
+            )
     total = math.fsum(question.share for question in questions)
     least = min(questions, key=lambda question: question.share)
     if least.share < _LEAST_SHARE * total:
