@@ -185,6 +185,7 @@ def plan_counts(
             sampling=sampling,
             titles=names,
             size_precision=size_weight / answer_weight,
+            exclusive=one_answer or n_given == 1,
             at_most=at_most,
             persons=persons,
             rules=rules_in_words(corpus.category_facts),

@@ -33,26 +33,29 @@ class IndicatorTable(ReleasedTable):
 
     size_precision: float = 1.0
     """The standard deviation of the noise of `totals`, divided by that of `counts`."""
+    exclusive: bool = False
+    """Whether each document has exactly one title, so that shares sum to 1 and `totals` tell the sizes of rows, too."""
+
+    @property
+    def _count_share(self) -> float:
+        return self.size_precision
 
     @property
     def _offset(self) -> np.ndarray:
-        return np.zeros(self.n_topics)
-
-    @property
-    def _around_offset(self) -> np.ndarray:
-        return self.totals
+        return super()._offset if self.exclusive else np.zeros(self.n_topics)
 
     @property
     def _sizes(self) -> np.ndarray:
-        return self.counts
+        return super()._sizes if self.exclusive else self.counts
 
     @property
     def _size_std(self) -> float:
-        return self.std / self.size_precision
+        return super()._size_std if self.exclusive else self.std / self.size_precision
 
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
-        return super().released() | {"titles": list(self.titles), "size_precision": self.size_precision}
+        facts = {name: getattr(self, name) for name in ("size_precision", "exclusive")}
+        return super().released() | {"titles": list(self.titles), **facts}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> Self:
@@ -63,6 +66,7 @@ class IndicatorTable(ReleasedTable):
             **{name: getattr(plain, name) for name in names},
             titles=tuple(record["titles"]),
             size_precision=float(record["size_precision"]),
+            exclusive=bool(record.get("exclusive")),
         )
 
 

@@ -191,16 +191,21 @@ class ReleasedTable:
         """Whether each row is compared with all others together."""
         return self.period_axis is None and not self.compares_two
 
+    @property
+    def _count_share(self) -> float:
+        """The standard deviation of the noise of `totals`, divided by that of `counts`."""
+        return COUNT_SHARE
+
     @cached_property
     def _sizes(self) -> np.ndarray:
         """N, the best linear estimate of the number of units, (n_rows,)."""
         weight = 1 / self._summed.sum()
-        both = self.totals.sum(axis=1) * weight + COUNT_SHARE**2 * self.counts
-        return np.asarray(both / (weight + COUNT_SHARE**2))
+        both = self.totals.sum(axis=1) * weight + self._count_share**2 * self.counts
+        return np.asarray(both / (weight + self._count_share**2))
 
     @property
     def _size_std(self) -> float:
-        return float(self.std / np.sqrt(1 / self._summed.sum() + COUNT_SHARE**2))
+        return float(self.std / np.sqrt(1 / self._summed.sum() + self._count_share**2))
 
     def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """Return the number of units in each row, (n_rows,).
@@ -300,7 +305,8 @@ class ReleasedTable:
                 std=float(self.std * np.sqrt(len(self.rows) - 1)),
             )
         (own, low, high), (others, lowest, highest) = self._limits(z), rest._limits(z)
-        value = np.nan_to_num(own[after] - others[before])
+        # Shares are at least 0 and at most 1, whatever the noise says, so that no difference contradicts them.
+        value = np.nan_to_num(np.clip(own[after], 0, 1) - np.clip(others[before], 0, 1))
         known = (self._bounded(z)[after] & rest._bounded(z)[before])[:, None]
         down = np.where(known, np.hypot(own[after] - low[after], highest[before] - others[before]), np.inf)
         up = np.where(known, np.hypot(high[after] - own[after], others[before] - lowest[before]), np.inf)

@@ -14,11 +14,11 @@ from dplda.runs.indicator_tables import CountTable, WordTable, times
 SIZES = (3000, 10_000, 500)
 
 
-def counted(totals, sizes, std, seed, precision=0.5, **options) -> CountTable:
+def counted(totals, sizes, std, seed, precision=0.5, by="product", **options) -> CountTable:
     """A table of the exact `totals` (n_rows, n_categories) of `sizes` (n_rows,), with its noise."""
     rng = np.random.default_rng(seed)
     return CountTable(
-        ("product",),
+        (by,),
         ((*(f"g{i}" for i in range(len(sizes) - 1)), "other"),),
         (False,),
         totals + std * rng.standard_normal(totals.shape),
@@ -70,6 +70,33 @@ def test_intervals_of_small_and_empty_categories_hold_at_least_as_often(sizes):
         assert (found.low >= 0).all()
         assert (found.low < found.high).all()
     assert (held / repeats >= 0.945).all(), held / repeats
+
+
+def test_where_each_document_has_one_category_their_numbers_tell_the_size_too():
+    sizes, repeats = np.array((400, 800, 2000)), 600
+    totals = sizes[:, None] * np.array([0.1, 0.9])
+    held, errors = np.zeros(2), []
+    for seed in range(repeats):
+        table = counted(totals, tuple(sizes), 8.0, seed, 0.29, exclusive=True)
+        share, units = table.shares(), table.units()
+        held += [
+            ((share.low <= totals / sizes[:, None]) & (totals / sizes[:, None] <= share.high)).mean(),
+            ((units.low <= sizes) & (sizes <= units.high)).mean(),
+        ]
+        errors.append(units.value - sizes)
+        assert share.value.sum(axis=1) == pytest.approx(1)
+        assert CountTable.of_released(table.released()).units().value == pytest.approx(units.value)
+    number = repeats * len(sizes)
+    assert (abs(held / repeats - 0.95) <= 0.95 - binom.ppf(1e-4, number, 0.95) / number).all(), held / repeats
+    assert np.std(errors) < 0.45 * 8.0 / 0.29  # of the size alone
+
+
+def test_a_difference_takes_no_share_to_be_below_0():
+    sizes = (900, 900, 10)
+    table = counted(np.array([[0, 900], [14, 886], [0, 10]]), sizes, 1e-9, 0, by="month(d)", exclusive=True)
+    noisy = replace(table, totals=table.totals + np.array([[-14, 0], [0, 0], [0, 0]]), std=5.0)
+    _, found = noisy.differences()
+    assert found.value[0, 0] == pytest.approx(noisy.shares().value[1, 0])
 
 
 @pytest.mark.parametrize("by", ["product", "month(d)", "between(product)"])
