@@ -38,6 +38,7 @@ from dplda.cli.options import (
 )
 from dplda.text.dates import say_formats
 from dplda.text.files import STANDARD_INPUT, find_paths
+from dplda.text.folder import SUBFOLDER
 from dplda.text.language_guess import UNSPACED, guess_language
 from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
 
@@ -482,8 +483,11 @@ def _advise(report: Report) -> None:
     elif report.sample is not None and report.sample.located.is_folder:
         say(
             "In a folder, each file is one document, which is protected by itself, and so is a person with one file. "
-            "To protect people with several files, write a table with a column of texts and one of people."
+            "To protect people with several files, put the files of each into a subfolder and give --unit-field "
+            f"{SUBFOLDER}, or write a table with a column of texts and one of people."
         )
+        if SUBFOLDER in report.sample.names:
+            say(f"Questions can be grouped by the first subfolder of a file: --by {SUBFOLDER}.")
     elif report.unit_candidates:
         say(
             "Each document is protected by itself. To protect people with several documents, name their column with "

@@ -1,4 +1,7 @@
-"""A folder or an archive of documents, one a file: text files in any encoding, PDF, Word, e-mail and others."""
+"""A folder or an archive of documents, one a file: text files in any encoding, PDF, Word, e-mail and others.
+
+Its only column is `SUBFOLDER`: the first subfolder on the path of a document, which the document's own path tells.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -14,8 +18,18 @@ from dplda.base.errors import InputError
 from dplda.text.compression import MAX_BYTES, is_litter, open_members, reading, reading_archive
 from dplda.text.documents import extract_texts, is_document, missing_extractors
 from dplda.text.files import check_encoding, decode, read_whole
-from dplda.text.records import Defect, ReadOptions, TextRecord, TextSource, document_key, refuse_columns
+from dplda.text.records import (
+    Defect,
+    ReadOptions,
+    TextRecord,
+    TextSource,
+    document_key,
+    group_value,
+    refuse_columns,
+    unit_key,
+)
 
+SUBFOLDER = "folder"
 PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
 
 
@@ -24,7 +38,7 @@ def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> 
 
     Raises `InputError` for options of tables, and if a library is missing that one of the files needs.
     """
-    refuse_columns(folder, "a folder of text files", options)
+    _check_columns(folder, "a folder of text files", files, options)
     return _documents(folder, files, options)
 
 
@@ -36,7 +50,7 @@ def document_source(path: Path, options: ReadOptions) -> TextSource:
 
 def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     """Return a source of the members `files` of an archive, one document each, in its order. Raises `InputError`."""
-    refuse_columns(archive, "an archive of text files", options)
+    _check_columns(archive, "an archive of text files", files, options)
     check_encoding(options.encoding, records=False)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
@@ -45,9 +59,24 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
                 if ordinal < skip:
                     continue
                 text = decode(stream.read(MAX_BYTES + 1), options.encoding)
-                yield _record(text, file.relative_to(archive), ordinal)
+                yield _record(text, file.relative_to(archive), ordinal, options)
 
     return TextSource((archive,), options.unit, records, total=len(files))
+
+
+def in_subfolders(place: Path, files: Sequence[Path]) -> bool:
+    """Whether any of the `files` of the folder or archive `place` is in a subfolder."""
+    return any(file.parent != place for file in files)
+
+
+def _check_columns(place: Path, kind: str, files: Sequence[Path], options: ReadOptions) -> None:
+    """Raise `InputError` if `options` name a column other than `SUBFOLDER` for units and groups, or no subfolder is."""
+    if in_subfolders(place, files):
+        unit = None if options.unit_field == SUBFOLDER else options.unit_field
+        groups = [name for name in options.group_fields if name != SUBFOLDER]
+        options = replace(options, unit_field=unit, group_fields=groups)
+        refuse_columns(place, f"{kind} in subfolders", options, f"only {SUBFOLDER!r}, the first subfolder of a file")
+    refuse_columns(place, kind, options)
 
 
 def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -60,7 +89,7 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
         extracted = extract_texts(filter(is_document, chosen), options.encoding)
         for ordinal, file in enumerate(chosen, start=skip):
             text = next(extracted) if is_document(file) else _text(file, options.encoding)
-            yield _record(text, file.relative_to(folder), ordinal)
+            yield _record(text, file.relative_to(folder), ordinal, options)
 
     slow = any(map(is_document, files))
     return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
@@ -112,5 +141,12 @@ def _text(file: Path, encoding: str | None) -> str | Defect:
     return raw if isinstance(raw, Defect) else decode(raw, encoding)
 
 
-def _record(text: str | Defect, name: Path, ordinal: int) -> TextRecord | Defect:
-    return text if isinstance(text, Defect) else TextRecord(storable(name.as_posix()), document_key(ordinal), text)
+def _record(text: str | Defect, name: Path, ordinal: int, options: ReadOptions) -> TextRecord | Defect:
+    if isinstance(text, Defect):
+        return text
+    folder = name.parts[0] if len(name.parts) > 1 else None
+    unit = document_key(ordinal) if options.unit_field is None else unit_key(folder)
+    if unit is None:
+        return Defect.NO_UNIT
+    groups = (group_value(folder),) * len(options.group_fields)  # `_check_columns`
+    return TextRecord(storable(name.as_posix()), unit, text, groups)

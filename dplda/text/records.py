@@ -434,14 +434,14 @@ def no_text_column(path: Path | str, shown: Sequence[str]) -> NoTextColumn:
     return NoTextColumn(message, shown if plainly_named(shown) else ())
 
 
-def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
-    """Raise `InputError` if the options name a column, for a format that has none."""
+def refuse_columns(path: Path, kind: str, options: ReadOptions, columns: str = "no columns") -> None:
+    """Raise `InputError` if the options name a column, for a format that has none, or no `columns` but these."""
     named = (*options.text_fields, options.id_field, options.unit_field, *options.group_fields)
     column = next((name for name in named if name is not None), None)
     if column is not None:
         raise InputError(
-            f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it. Leave "
-            "the column options out, or check --format."
+            f"{path} is {kind}, which has {columns}: column {column!r} cannot be read from it. Leave the column out, "
+            "check --format, or write a table with a row for each document."
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from dplda.text.compression import without_compression
 from dplda.text.dates import date_formats
 from dplda.text.delimited import table_records
+from dplda.text.folder import SUBFOLDER, in_subfolders
 from dplda.text.formats import Located, locate, open_located
 from dplda.text.json_lines import json_records
 from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
@@ -134,14 +135,20 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     if format in ("json", "jsonl"):
         objects = json_records(files, options, arrays=format == "json")
         return (), {}, None, (found if isinstance(found, Defect) else _Sampled(*found) for found in objects)
+    names: tuple[str, ...] = (DOCUMENT_TEXT,)
+    if located.is_folder and in_subfolders(located.root, files):
+        names += (SUBFOLDER,)
+        options = replace(options, group_fields=(SUBFOLDER, *options.group_fields))
     source = open_located(located, options)
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
-        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, _n_bytes(record.text) + 1)
+        record
+        if isinstance(record, Defect)
+        else _Sampled(dict(zip(names, (record.text, *record.groups), strict=False)), _n_bytes(record.text) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
-    return (DOCUMENT_TEXT,), {}, source.total, texts
+    return names, {}, source.total, texts
 
 
 def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:

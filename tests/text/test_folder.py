@@ -1,10 +1,12 @@
+import zipfile
 from pathlib import Path
 
 import pytest
 
+import dplda
 from dplda.base.errors import InputError
 from dplda.text.folder import folder_source, list_files
-from dplda.text.records import Defect, ReadOptions, TextSource
+from dplda.text.records import Defect, ReadOptions, TextSource, unit_key
 
 
 def source_of(folder: Path, **options: str) -> TextSource:
@@ -67,3 +69,33 @@ def test_what_windows_and_office_leave_in_folders_is_not_read(tmp_path: Path) ->
 
 def test_several_patterns_are_separated_by_bars(folder: Path) -> None:
     assert [path.name for path in list_files(folder, "*.md|*.txt|b")] == ["b", "a.txt"]
+
+
+def test_the_first_subfolder_of_a_file_is_a_column(folder: Path) -> None:
+    grouped = source_of(folder, group_fields=("folder",))
+    assert [r.groups for r in grouped.records()] == [(None,), ("deep",)]  # type: ignore[union-attr]
+    units = source_of(folder, unit_field="folder")
+    assert units.unit == "folder"
+    top, deep = units.records()
+    assert top == Defect.NO_UNIT
+    assert deep.unit == unit_key("deep")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("option", ["text_field", "id_field", "unit_field", "group_fields"])
+def test_other_columns_are_refused(folder: Path, option: str) -> None:
+    given = ("ward",) if option == "group_fields" else "ward"
+    with pytest.raises(InputError, match="only 'folder'.*column 'ward' cannot be read"):
+        source_of(folder, **{option: given})
+    with pytest.raises(InputError, match="has no columns: column 'folder'"):
+        folder_source(folder / "deep" / "er", list_files(folder / "deep" / "er"), ReadOptions(unit_field="folder"))
+
+
+def test_an_archive_has_the_column_too(tmp_path: Path) -> None:
+    packed = tmp_path / "notes.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("eyes/1.txt", "eyes/2.txt", "ears/1.txt", "top.txt"):
+            archive.writestr(name, "some words of a note")
+    corpus = dplda.read_corpus(packed, unit_field="folder", group_fields=["folder"])
+    found = dplda.count(corpus, {"note": ["note"]}, persons=True, epsilon=8.0, simulate_seed=0, ledger=False)
+    assert found.tables[0].counts == pytest.approx([2], abs=2)
+    assert corpus.open().n_documents == 3
