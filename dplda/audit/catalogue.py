@@ -23,13 +23,13 @@ from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettin
 from dplda.learning.synthetic import synthetic
 from dplda.model.prior_topics import PriorTopics
 from dplda.private import statistics
-from dplda.private.attributes import ANSWERS, Attribute, Axis, TableRows
+from dplda.private.attributes import ANSWERS, HOW_MANY, Attribute, Axis, TableRows
 from dplda.private.statistics import Contribution
 from dplda.private.statistics.clipping import CLIP_GRID, MOST_WORDS
 from dplda.private.statistics.word_indicators import (
     INDICATOR_CLIP,
     answer_indicators,
-    person_indicators,
+    person_counts,
     word_indicators,
 )
 from dplda.runs.fitting import plan_topics
@@ -80,8 +80,9 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 def _group_games(settings: PrivacySettings) -> Iterator[Game]:
     """Yield games of the queries of `dplda count` and `dplda words`. A replaced canary is in another group.
 
-    In the first two, the canary has as many answers as count in full; its contribution is then as large as any. In the
-    second, it is a person whose answers are in two documents, one of which repeats an answer of the other.
+    In the first three, the canary has as many answers as count in full; its contribution is then as large as any. In
+    the second, it is a person whose answers are in two documents, one of which repeats an answer of the other. In the
+    third, it is a person with two documents, where one of a person counts in full.
     """
     rows = TableRows((Axis(Attribute("group"), ("canary", "other")),))
     groups = {"group": ("base", "canary", "other")}
@@ -95,22 +96,20 @@ def _group_games(settings: PrivacySettings) -> Iterator[Game]:
         methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
     )
     yield replace(game, answers=_ANSWERS, rows=rows)
-    of_person = ("1 2", "2 3")
-    twice = replace(
-        neighbours,
-        more=np.tile(neighbours.more, (2, 1)),
-        less=None if neighbours.less is None else np.tile(neighbours.less, (2, 1)),
-        groups={**groups, ANSWERS: ("1", of_person, of_person)},
-    )
-    contribution = person_indicators(len(_ANSWERS), len(_ANSWERS), len(rows))
-    game = _alone(
-        "counts of persons",
-        Stage.TABLE,
-        settings,
-        twice,
-        methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP),
-    )
-    yield replace(game, answers=_ANSWERS, rows=rows, of_units=True)
+    contribution = person_counts(len(_ANSWERS), len(_ANSWERS), len(rows))
+    for name, of_person, most_of_unit in (
+        ("counts of persons", ("1 2", "2 3"), 1),
+        ("counts of documents of persons", (" ".join(_ANSWERS),) * 2, HOW_MANY),
+    ):
+        twice = replace(
+            neighbours,
+            more=np.tile(neighbours.more, (2, 1)),
+            less=None if neighbours.less is None else np.tile(neighbours.less, (2, 1)),
+            groups={**groups, ANSWERS: ("1", of_person, of_person)},
+        )
+        release = methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP)
+        game = _alone(name, Stage.TABLE, settings, twice, release)
+        yield replace(game, answers=_ANSWERS, rows=rows, most_of_unit=most_of_unit)
     contribution = word_indicators(np.ones(len(_WORDS)), 1.0, len(rows))
     game = _alone(
         "words by group",

@@ -82,10 +82,10 @@ class Attacker:
         for gate in self._gates:
             gate.use_words(words, rows)
 
-    def use_answers(self, answers: Sequence[str], rows: TableRows, *, of_units: bool = False, n_rest: int = 0) -> None:
+    def use_answers(self, answers: Sequence[str], rows: TableRows, *, most_of_unit: int = 0, n_rest: int = 0) -> None:
         """See `OutputGate`."""
         for gate in self._gates:
-            gate.use_answers(answers, rows, of_units=of_units, n_rest=n_rest)
+            gate.use_answers(answers, rows, most_of_unit=most_of_unit, n_rest=n_rest)
 
     def word_frequencies(self) -> WordFrequencies:
         """See `OutputGate`."""
@@ -250,8 +250,8 @@ class Game:
     """The rows of a table that documents fall into."""
     answers: tuple[str, ...] = ()
     """The possible answers of documents, if these take the place of words."""
-    of_units: bool = False
-    """Whether the answers of all documents of a person are one document (`Answers`)."""
+    most_of_unit: int = 0
+    """If positive, the answers of all documents of a person are one document (`Answers`)."""
 
     @property
     def claim(self) -> Claim:
@@ -280,7 +280,7 @@ class Game:
     def begin(self, gate: Any) -> None:
         """Tell `gate` what is public before the first query."""
         if self.answers and self.rows is not None:
-            gate.use_answers(self.answers, self.rows, of_units=self.of_units)
+            gate.use_answers(self.answers, self.rows, most_of_unit=self.most_of_unit)
         elif self.public:
             gate.use_words(self.neighbours.words, self.rows)
 

@@ -504,7 +504,11 @@ def released_in_words(parameters: Mapping[str, Any]) -> str:
         case "table":
             return (f"tables by {by}" if by else "shares of topics") + of
         case "count":
-            return f"counts by {by}" if by else f"counts of {'persons' if parameters.get('persons') else 'documents'}"
+            most = parameters.get("documents_per_person")
+            of_person = f" (up to {most} of a person in full)" if most else ""
+            if by:
+                return f"counts{' of documents' if most else ''}{of_person} by {by}"
+            return f"counts of {'persons' if parameters.get('persons') else f'documents{of_person}'}"
         case "words":
             return f"words by {by}{of}"
         case "evaluation":

@@ -34,7 +34,6 @@ from dplda.cli.table_commands import (
     whole_number,
     write_tables,
 )
-from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
@@ -59,6 +58,13 @@ _NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
     help="Count the persons (--unit-field) with at least one document in each category, instead of documents of which "
     "a person's share the weight of one.",
 )
+@click.option(
+    "--documents-per-person",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Count documents also where persons are protected (--unit-field): those of a person with at most N in full, "
+    "of others less. The noise grows with N.",
+)
 @grouping_options
 @reading_options
 @json_option
@@ -81,7 +87,8 @@ def count(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path
     settings = question_settings(options)  # refused before anything is read
     source = read_asked(corpus, options, wanted, categories, {})
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
-    planned = plan_counts(source, wanted, at_most=_at_most(options), persons=options["persons"], **settings)
+    settings |= {name: options[name] for name in ("persons", "documents_per_person")}
+    planned = plan_counts(source, wanted, at_most=_at_most(options), **settings)
     asked = Asked(source, corpus, wanted, options, ledger_path)
     carry_out(planned, None, asked, partial(show_counts, out=out, as_json=as_json), as_json=as_json, quiet=quiet)
 
@@ -113,7 +120,7 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_in, what_counts, who_counts_less
+    from dplda.runs.counting import counted_in, what_counts, what_else_counts, who_counts_less
 
     found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
@@ -133,7 +140,7 @@ def _show_table(one: CountTable, unit: str) -> None:
             place = 0, category
             rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
             names = ("",) * len(names)
-    heads = (*one.by, f"{unit}s (95 %)") if one.by else ()
+    heads = (*one.by, f"{one.counted(unit)}s (95 %)") if one.by else ()
     table((*heads, "category", _NUMBER, _SHARE), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
@@ -141,8 +148,8 @@ def _show_table(one: CountTable, unit: str) -> None:
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
     say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")
-    if unit != DOCUMENT and not one.persons:
-        say(f"--persons counts the {unit}s with at least one document in a category.")
+    if others := what_else_counts(one, unit):
+        say(others)
     show_changes(one, list(one.titles), noun="category")
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]

@@ -61,7 +61,7 @@ _GROUPS = (_DATA, "Categories", "Groups", TOPICS, PRIVACY, PLACE, OUTPUT, _OTHER
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
     **dict.fromkeys(("categories", "question", "answers", "endpoint", "language_model"), "Categories"),
-    **dict.fromkeys(("timeout", "remote", "at_most", "persons"), "Categories"),
+    **dict.fromkeys(("timeout", "remote", "at_most", "persons", "documents_per_person"), "Categories"),
     **dict.fromkeys(("by", "groups", "between", "first", "last", "zone", "date_format", "sampling"), "Groups"),
     **dict.fromkeys(("public_topics", "public_prior"), TOPICS),
     **dict.fromkeys(("epsilons", "unit", "ledger_path", "yes"), PRIVACY),

@@ -28,6 +28,7 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
     "year": lambda day: f"{day.year:04}",
 }
 BOOLEAN, CATEGORY = "bool", "category"
+HOW_MANY = 1 << 29  # of a unit's documents are told apart in a cell: times `MINIMUM_LENGTH`, it is within 32 bits
 ANSWERS = "(answers)"  # the column of a store that holds the documents' answers (`dplda.text.categories`)
 BETWEEN = "between"  # two groups that are compared with each other
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -161,9 +162,10 @@ class Answers:
     """
 
     n: int
-    of_units: bool = False
-    """Whether a unit is one document. In each row of the table that its documents are in, it has the answers of any of
-    these documents. Its words are then cells: word w of row r, with 0 for being in the row, is r * (n + 1) + w."""
+    most_of_unit: int = 0
+    """If positive, a unit is one document, whose words are cells: word w of row r, with 0 for being in the row, is
+    r * (n + 1) + w. It occurs `MINIMUM_LENGTH` times for each of the unit's documents in the row that have it, and for
+    no more than so many of them: with 1, the cells tell whether a document has it, and with `HOW_MANY`, how many do."""
     n_rest: int = 0
     """How many of the answers, the last ones, are of documents that have no other. Of them, a unit has in a row the
-    first that a document has, and only if its documents in the row have none of the others."""
+    first that a document has, and only if its documents in the row have none of the others. 0 for documents alone."""

@@ -100,15 +100,15 @@ class Curator:
         self._names, self._rows = tuple(words), rows
         self._passes.use_words(self._names, rows)
 
-    def use_answers(self, answers: Sequence[str], rows: TableRows, *, of_units: bool = False, n_rest: int = 0) -> None:
+    def use_answers(self, answers: Sequence[str], rows: TableRows, *, most_of_unit: int = 0, n_rest: int = 0) -> None:
         """Let the documents' answers take the place of words in later releases, after one word that all documents hold.
 
-        The possible `answers` and the groups of `rows` are public or released. With `of_units`, a unit is one document,
-        and its words are cells: the answers that its documents in each row have, of the last `n_rest` at most one
-        (`Answers`).
+        The possible `answers` and the groups of `rows` are public or released. With `most_of_unit`, a unit is one
+        document, and its words are cells: the answers that its documents in each row have, or how many have them; of
+        the last `n_rest`, at most one (`Answers`).
         """
-        self._names, self._rows = ("", *answers) * (len(rows) if of_units else 1), rows
-        self._passes.use_words(Answers(len(answers), of_units, n_rest), rows)
+        self._names, self._rows = ("", *answers) * (len(rows) if most_of_unit else 1), rows
+        self._passes.use_words(Answers(len(answers), most_of_unit, n_rest), rows)
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
         """Select groups of documents by `attribute` privately, sorted (T7 with groups for words).

@@ -145,11 +145,11 @@ class QueryGate(Gate, Protocol):
     def use_all_words(self) -> None:
         """Undo `use_words` and `use_answers`."""
 
-    def use_answers(self, answers: Sequence[str], rows: TableRows, *, of_units: bool = False, n_rest: int = 0) -> None:
+    def use_answers(self, answers: Sequence[str], rows: TableRows, *, most_of_unit: int = 0, n_rest: int = 0) -> None:
         """Let the documents' answers take the place of words in later releases, after one word that all documents hold.
 
-        The possible `answers` are public. With `of_units`, a unit is one document, and its words are cells: the answers
-        that its documents in each row have, of the last `n_rest` at most one.
+        The possible `answers` are public. With `most_of_unit`, a unit is one document, and its words are cells: the
+        answers that its documents in each row have, or how many have them; of the last `n_rest`, at most one.
         """
 
     def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:

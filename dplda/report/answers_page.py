@@ -60,6 +60,7 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
     topics = shown_of_models[0] if shown_of_models else None
     title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
+    counted = [each for answer in findings.tables for each in answer or () if isinstance(each, CountTable)]
     whole = together is not None and together.guarantee.holds and not together.unknown
     epsilon, delta = together.guarantee.largest_total if together is not None and whole else (0.0, 0.0)
     return template("answers.html.j2").render(
@@ -72,9 +73,8 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
         size="" if model is None else ". ".join(filter(None, promise.size(model))),
         counted=shown(counted_units(privacy.unit)),
         unit=unit,
-        persons=any(
-            isinstance(each, CountTable) and each.persons for answer in findings.tables for each in answer or ()
-        ),
+        persons=any(each.persons for each in counted),
+        documents=any(each.documents_per_person for each in counted),
         groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),
         together=together,
         names=[shown(dataset), *map(shown, together.others if together else ())],

@@ -45,6 +45,7 @@ from dplda.runs.indicator_tables import (
     times,
 )
 from dplda.runs.released_table import Tables
+from dplda.runs.tabulation import subject
 from dplda.text.categories import NO_ANSWER, NONE
 
 if TYPE_CHECKING:
@@ -66,12 +67,7 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
     and a picture for each attribute that no other table is by alone. Words have a picture for each table.
     """
     drawn: list[Picture] = []
-    alone = {
-        (answers.dataset, each.titles, each.by)
-        for answers in all_answers
-        for each in answers
-        if len(each.by) == 1 and not (isinstance(each, CountTable) and each.persons)
-    }
+    alone = {(answers.dataset, *subject(each)) for answers in all_answers for each in answers if len(each.by) == 1}
     for run, answers in enumerate(all_answers):
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
@@ -86,7 +82,7 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
                 drawn += [
                     _counts(part, answers, f"{name}-{number}", of=in_words(table, answers))
                     for number, part in enumerate(parts)
-                    if (answers.dataset, part.titles, part.by) not in alone
+                    if (answers.dataset, *subject(part)) not in alone
                 ]
     return drawn
 
@@ -168,7 +164,8 @@ def _how_to_read(table: CountTable, names: dict[int, str], unit: str) -> str:
             f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
             "the row of all others is among the numbers."
         )
-    small = f"A small picture for each category: how many percent of the {shown(unit)}s are in it"
+    counted = shown(table.counted(unit))
+    small = f"A small picture for each category: how many percent of the {counted}s are in it"
     if len(table.by) > 1:
         return f"{small}, with a line for each group; the numbers below have intervals."
     return (
@@ -245,7 +242,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
         for row, group in enumerate(table.rows)
         for each in order
     ]
-    return Table((by, f"{shown(unit)}s", "category", *numbers), listed)
+    return Table((by, f"{shown(table.counted(unit))}s", "category", *numbers), listed)
 
 
 def _share(shares: object, row: int, category: int) -> str:

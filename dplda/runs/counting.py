@@ -15,14 +15,14 @@ from dplda.budget import RunRecord
 from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
-from dplda.private.attributes import TableRows
+from dplda.private.attributes import HOW_MANY, TableRows
 from dplda.private.statistics.word_indicators import (
-    CELL_INDICATORS,
+    CELL_COUNTS,
     INDICATOR_CLIP,
     WORD_INDICATORS,
     answer_indicators,
     answer_weights,
-    person_indicators,
+    person_counts,
 )
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus, check_corpus
@@ -46,6 +46,7 @@ _COUNT = "count"  # the kind of such a run, in its parameters
 MOST_ANSWERS = 3  # of a document, by default
 _MOST_IN_GROUPS = 10  # of a person, in all groups together
 _LARGEST_IN_GROUPS = 1000
+_MOST_DOCUMENTS = 1000  # of a person that may count in full
 
 
 def count(
@@ -65,6 +66,7 @@ def count(
     sampling: bool = False,
     check_groups: bool = True,
     persons: bool = False,
+    documents_per_person: int | None = None,
     **options: Unpack[QueryOptions],
 ) -> Counts:
     """Release how many documents of `corpus` match each of `categories` under (epsilon, delta) differential privacy.
@@ -76,11 +78,13 @@ def count(
     `classify` is tried on a made-up public text first: a function that cannot work is refused before anything is spent.
 
     A document with more than `at_most` answers counts less, so that one document moves the counts by no more than so
-    many answers; the default is the number of categories, at most 3, or 1 for `classify`. The documents of a person
-    share the weight of one document. With `persons`, a person counts 1 in each category of at least one of their
-    documents, in each group that these are in. `at_most` is for the answers of a person in all groups, by default 10,
-    or as for documents without groups. Such a table is by one attribute. `by`, `groups`, `dates`,
-    `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
+    many answers; the default is the number of categories, at most 3, or 1 for `classify`. If the unit is a person,
+    there are three ways to count. By default, the documents of a person share the weight of one document. With
+    `documents_per_person`, documents count 1 each, those of a person with more than so many documents less; the noise
+    is so many times that of one document for each person. With `persons`, a person counts 1 in each category of at
+    least one of their documents, in each group that these are in. `at_most` is then for the answers of a person in all
+    groups, by default 10, or as for documents without groups. Such a table is by one attribute. `by`, `groups`,
+    `dates`, `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -97,6 +101,7 @@ def count(
         delta,
         at_most=at_most,
         persons=persons,
+        documents_per_person=documents_per_person,
         zone=zone,
         date_format=date_format,
         sampling=sampling,
@@ -137,6 +142,7 @@ def plan_counts(
     *,
     at_most: int | None = None,
     persons: bool = False,
+    documents_per_person: int | None = None,
     zone: str = "UTC",
     date_format: str = "",
     sampling: bool = False,
@@ -145,7 +151,7 @@ def plan_counts(
     """Plan `tables`, the result of `groupings`, of the answers of `corpus`; nothing is spent or read.
 
     Raises `InputError` if documents were not asked, for columns that `corpus` was read without, for tables that are too
-    large, and for `persons` that are single documents or by several attributes.
+    large, for `persons` or `documents_per_person` where units are documents, and for `persons` by several attributes.
     """
     names = corpus.categories
     if not names:
@@ -153,8 +159,8 @@ def plan_counts(
             "the documents were not asked anything: give categories, or import them with categories: "
             "dplda corpus import --categories FILE"
         )
-    if persons:
-        _check_persons(corpus, tables)
+    per_person = plain_number(documents_per_person)
+    _check_persons(corpus, tables, persons, per_person)
     n_given = sum(name not in (NONE, NO_ANSWER) for name in names)
     one_answer = "by" in corpus.category_facts and not persons  # of a question
     given = at_most
@@ -166,17 +172,21 @@ def plan_counts(
     at_most = plain_number(at_most)
     if not isinstance(at_most, int) or not 1 <= at_most <= largest:
         raise InputError(f"at_most must be a whole number from 1 to {largest}{what}.")
-    answer_weight, size_weight = answer_weights(at_most)
-    statistic = CELL_INDICATORS if persons else WORD_INDICATORS
+    answer_weight, size_weight = (weight / (per_person or 1) for weight in answer_weights(at_most))
+    statistic = CELL_COUNTS if persons or per_person else WORD_INDICATORS
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
-        gate.use_answers(names, rows, of_units=persons, n_rest=len(names) - n_given)
-        indicators = person_indicators if persons else answer_indicators
-        found = gate.release(Stage.TABLE, indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
-        totals, sizes = found.total[:, 1:-1], found.total[:, -1]
-        if persons:
-            cells = found.total.reshape(len(rows), 1 + len(names))
-            totals, sizes = cells[:, 1:], cells[:, 0]
+        if persons or per_person:
+            most, n_rest = (1, len(names) - n_given) if persons else (HOW_MANY, 0)
+            gate.use_answers(names, rows, most_of_unit=most, n_rest=n_rest)
+            cells = person_counts(len(names), at_most, len(rows), per_person or 1)
+            found = gate.release(Stage.TABLE, cells, INDICATOR_CLIP)
+            by_row = found.total.reshape(len(rows), 1 + len(names))
+            totals, sizes = by_row[:, 1:], by_row[:, 0]
+        else:
+            gate.use_answers(names, rows)
+            found = gate.release(Stage.TABLE, answer_indicators(len(names), at_most, len(rows)), INDICATOR_CLIP)
+            totals, sizes = found.total[:, 1:-1], found.total[:, -1]
         return CountTable(
             **groups,
             totals=totals / answer_weight,
@@ -188,6 +198,7 @@ def plan_counts(
             exclusive=one_answer or n_given == 1,
             at_most=at_most,
             persons=persons,
+            documents_per_person=per_person,
             rules=rules_in_words(corpus.category_facts),
         )
 
@@ -207,6 +218,7 @@ def plan_counts(
             "categories": list(names),
             "at_most": at_most,
             **({"persons": True} if persons else {}),
+            **({"documents_per_person": per_person} if per_person else {}),
             "categories_digest": category_digest(corpus.category_facts),
             **calendar_facts(zone, date_format),
         },
@@ -215,22 +227,56 @@ def plan_counts(
     if planned.privacy.adjacency != ADJACENCIES[0]:
         noise *= statistic.replace_factor
     half = -float(ndtri(0.025)) * noise
-    outlook = f"Numbers would be told to within {half:,.0f} {corpus.unit}s (95 %), however large a group is."
-    return replace(planned, outlook=(outlook,))
+    unit = corpus.unit
+    counted = DOCUMENT if per_person else unit
+    outlook = [f"Numbers would be told to within {half:,.0f} {counted}s (95 %), however large a group is."]
+    if unit != DOCUMENT and not (persons or per_person):
+        outlook.append(
+            f"Numbers would be of {unit}s' texts, the documents of one {unit} sharing the weight of one. "
+            f"{_other_counts(unit)} In a plan, that is persons: true or documents_per_person: N."
+        )
+    return replace(planned, outlook=tuple(outlook))
 
 
-def _check_persons(corpus: Corpus, tables: Sequence[Sequence[Grouping]]) -> None:
-    """Raise `InputError` unless units are persons of whom documents are known, by one attribute at a time."""
-    if corpus.unit == DOCUMENT:
+def _check_persons(
+    corpus: Corpus, tables: Sequence[Sequence[Grouping]], persons: bool, documents_per_person: Any
+) -> None:
+    """Raise `InputError` unless these can be counted: units are persons then, and `persons` are by one attribute."""
+    if documents_per_person is not None:
+        whole = isinstance(documents_per_person, int) and not isinstance(documents_per_person, bool)
+        if not whole or not 1 <= documents_per_person <= _MOST_DOCUMENTS:
+            raise InputError(
+                f"documents_per_person must be a whole number from 1 to {_MOST_DOCUMENTS:,}, got "
+                f"{documents_per_person!r}."
+            )
+        if persons:
+            raise InputError(
+                "persons and documents_per_person exclude each other: give persons to count persons, or "
+                "documents_per_person to count documents."
+            )
+        if corpus.unit == DOCUMENT:
+            raise InputError(
+                "documents_per_person is for documents of persons, and here the unit is a document: name the column of "
+                "persons with --unit-field (in Python, unit_field=), or leave it out, since each document counts."
+            )
+    if persons and corpus.unit == DOCUMENT:
         raise InputError(
             "persons are counted only where the unit is a person, and here it is a document: name their column with "
             "--unit-field (in Python, unit_field=), or leave persons out to count documents."
         )
-    if any(len(table) > 1 for table in tables):
+    if persons and any(len(table) > 1 for table in tables):
         raise InputError(
             "persons are counted by one attribute in each table, since one may be in several groups, which do not add "
-            "up: repeat by for each attribute, or leave persons out to count documents."
+            "up: repeat by for each attribute, or count documents with documents_per_person."
         )
+
+
+def _other_counts(unit: str) -> str:
+    """Say what else than the texts of units can be counted."""
+    return (
+        f"--persons counts the {unit}s with at least one document in a category, and --documents-per-person N the "
+        f"documents, of which a {unit} with at most N counts in full."
+    )
 
 
 def counted_units(unit: str) -> str:
@@ -241,23 +287,34 @@ def counted_units(unit: str) -> str:
 
 def counted_in(table: CountTable, unit: str) -> str:
     """Name what `table` counts, with how many there are: persons in several groups do not add up to a number."""
+    counted = counted_units(table.counted(unit))
     if table.persons and table.by:
-        return f"{counted_units(unit)}, in each group that they have one in"
+        return f"{counted}, in each group that they have one in"
+    if table.documents_per_person:
+        counted += f", of each {unit} up to {table.documents_per_person:,} in full"
     size = table.whole().units()
     value, low, high = (float(numbers[0]) for numbers in (size.value, size.low, size.high))
-    return f"{counted_units(unit)}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all"
+    return f"{counted}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all"
 
 
 def what_counts(table: CountTable, unit: str) -> str:
     """Say, after a space, what the documents of a person count for; empty if the unit is a document."""
     if unit == DOCUMENT:
         return ""
+    if table.documents_per_person:
+        return f" The documents of a {unit} with more than {table.documents_per_person:,} count less."
     if table.persons:
         return f" Numbers are of {unit}s with at least one such document."
     return (
         f" The documents of one {unit} share the weight of one: who has two, one of them in a category, counts there "
-        f"as a half. So numbers are of {unit}s' texts, and not of how many {unit}s ever were in a category."
+        f"as a half. So numbers are of {unit}s' texts, and not of how many documents are in a category, or how many "
+        f"{unit}s ever were."
     )
+
+
+def what_else_counts(table: CountTable, unit: str) -> str:
+    """Say what else could be counted; empty if that was chosen, or if the unit is a document."""
+    return "" if unit == DOCUMENT or table.persons or table.documents_per_person else _other_counts(unit)
 
 
 def who_counts_less(table: CountTable, unit: str) -> str:
@@ -269,6 +326,8 @@ def who_counts_less(table: CountTable, unit: str) -> str:
         )
     who = unit if table.persons else DOCUMENT
     several = f"A {who} in more than {table.at_most} categories counts less in each of them"
+    if most := table.documents_per_person:
+        several = f"Of documents in more than {table.at_most} categories, fewer than {most:,} of a {unit} count in full"
     return several if table.at_most < table.n_topics - 1 else ""
 
 

@@ -18,6 +18,7 @@ from scipy.special import ndtri, rel_entr
 
 from dplda.learning.estimates import Estimates
 from dplda.runs.released_table import ReleasedTable, Tables, check_level, interval, quantile
+from dplda.text.records import DOCUMENT
 
 _LEVEL = 0.95
 _CAUTION = 3.0  # standard deviations; without it, noise makes rare words key (docs/design-log.md)
@@ -83,7 +84,7 @@ class CountTable(IndicatorTable):
     """Noisy numbers of documents that match each category, by group; `titles` are the categories.
 
     In `totals` and in `counts`, a document with more than `at_most` answers counts less than 1. The documents of a
-    person share the weight of one.
+    person share the weight of one, unless `persons` or `documents_per_person` says otherwise.
     """
 
     noun = "categories"
@@ -91,8 +92,23 @@ class CountTable(IndicatorTable):
     persons: bool = False
     """Whether a person counts like one document that has the answers of all of theirs: 1 in each category of at least
     one of them, in each group that these are in. Groups do not add up then."""
+    documents_per_person: int | None = None
+    """If not None, each document counts 1, except that those of a person with more than so many documents count less
+    together."""
     rules: tuple[str, ...] = ()
     """What puts a document into each category, in words; empty where a function or a language model decides."""
+
+    def counted(self, unit: str) -> str:
+        """Name what each 1 in `counts` is, if `unit` is protected."""
+        return DOCUMENT if self.documents_per_person else unit
+
+    @property
+    def _design_effect(self) -> float:
+        return self.documents_per_person or 1.0  # persons are drawn, whose documents may be alike
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("at_most", "persons", "documents_per_person")}
 
     def matches(self, level: float = 0.95) -> Estimates[np.ndarray]:
         """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
@@ -123,11 +139,11 @@ class CountTable(IndicatorTable):
             ]
         for change in plain["changes"]:
             change["category"] = self.titles[change.pop("topic")]
-        return plain | {"at_most": self.at_most, "persons": self.persons}
+        return plain | self._facts
 
     def released(self) -> dict[str, Any]:
         """Return the released numbers as plain JSON; `of_released` makes the table from it again."""
-        return super().released() | {"at_most": self.at_most, "persons": self.persons, "rules": list(self.rules)}
+        return super().released() | self._facts | {"rules": list(self.rules)}
 
     @classmethod
     def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> Self:
@@ -137,6 +153,7 @@ class CountTable(IndicatorTable):
             plain,
             at_most=int(record["at_most"]),
             persons=bool(record.get("persons")),
+            documents_per_person=None if (number := record.get("documents_per_person")) is None else int(number),
             rules=tuple(record.get("rules", ())),
         )
 

@@ -48,7 +48,7 @@ _KEYS = ("corpus", *_READING, *_RUN, *_ASKED, *_CALENDAR, "groups", "from", "to"
 _OF_KIND = {
     "fit": ("topics", "words", "vocabulary", "seed_words", "max_document_frequency"),
     "tabulate": ("by", "between"),
-    "count": ("by", "between", "at_most", "persons"),
+    "count": ("by", "between", "at_most", "persons", "documents_per_person"),
     "words": ("by", "between", "vocabulary"),
 }
 _FIT_NAMES = {"topics": "n_topics"}
@@ -68,7 +68,7 @@ _KINDS = {  # of the values of keys, also of those of questions
     **dict.fromkeys((*_ASKED, *_CALENDAR, *_READING, "dataset", "adjacency", "series", "batch", "words"), _TEXT),
     **dict.fromkeys(("text_field", "by", "answers", "vocabulary", "stopwords"), _TEXTS),
     **dict.fromkeys(("epsilon", "delta", "max_document_frequency"), _NUMBER),
-    **dict.fromkeys(("at_most", "ngrams", "timeout"), _WHOLE),
+    **dict.fromkeys(("at_most", "documents_per_person", "ngrams", "timeout"), _WHOLE),
     **dict.fromkeys(("lemmas", "one_line", "persons"), _YES_NO),
     **dict.fromkeys(("from", "to"), _DAY),
     **dict.fromkeys(("groups", "seed_words"), _MAPPING),

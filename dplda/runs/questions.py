@@ -48,8 +48,8 @@ class Question:
     text: str
     kind: Kind
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of a fit (`FitOptions`), without those of the whole run; ``at_most`` and ``persons`` of a count,
-    or the ``vocabulary`` of words, a public list."""
+    """Options of a fit (`FitOptions`), without those of the whole run; ``at_most``, ``persons`` and
+    ``documents_per_person`` of a count, or the ``vocabulary`` of words, a public list."""
     tables: tuple[tuple[Grouping, ...], ...] = ()
     """What the answer is grouped by, except for a fit."""
     calendar: Mapping[str, str] = field(default_factory=dict)
@@ -160,10 +160,12 @@ def plan_questions(
             "budget. Give it a larger weight, or leave it out."
         )
     parts, events, statistics, outlook = list[_Part](), list[Event](), list[Statistic](), list[str]()
+    hints = dict[str, None]()  # which several questions may share
     for question in questions:
         share, epsilon, delta = _part_of_budget(question, questions, options)
         parts.append(_plan(question, corpus, ledger, options, epsilon, delta))
-        outlook.append(" ".join([f"{share:.0%} of the run's budget for {question.text!r}.", *parts[-1].outlook]))
+        outlook.append(" ".join([f"{share:.0%} of the run's budget for {question.text!r}.", *parts[-1].outlook[:1]]))
+        hints |= dict.fromkeys(parts[-1].outlook[1:])
         events += parts[-1].events
         statistics += [each for each in parts[-1].statistics if each not in statistics]
     if run_epsilon(events, options.delta) > options.epsilon * (1 + 1e-9):
@@ -222,7 +224,7 @@ def plan_questions(
         statistics=statistics,
         parameters={**base.parameters, "kind": PLAN, **of, "questions": asked},
         learn=learn,
-        outlook=tuple(outlook),
+        outlook=(*outlook, *hints),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
 

@@ -239,7 +239,7 @@ class ReleasedTable:
         """
         mean, n, a = self._offset, self._sizes[:, None], self._around_offset
         own = (z * self.std) ** 2 * self._summed * (1 - mean)
-        spread = z**2 * np.maximum(n, 0) * self.sampling
+        spread = z**2 * np.maximum(n, 0) * self.sampling * self._design_effect
         square = n**2 - (z * self._size_std) ** 2 + spread
         middle = a * n + spread * (1 - 2 * mean) / 2
         rest = a**2 - own - spread * mean * (1 - mean)
@@ -249,6 +249,11 @@ class ReleasedTable:
             low, high = (middle - root) / square + mean, (middle + root) / square + mean
         bounded = self._bounded(z)[:, None]
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
+
+    @property
+    def _design_effect(self) -> float:
+        """How many times as large the variance of the sampling error is as that of units drawn one by one."""
+        return 1.0
 
     def _bounded(self, z: float) -> np.ndarray:
         """Return whether the Fieller intervals of each row are bounded, (n_rows,).

@@ -552,7 +552,9 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
 
 def subject(table: ReleasedTable) -> tuple[object, ...]:
     """Return what `table` is about; a later table of the same stands in for it."""
-    counted = (table.titles, table.persons) if isinstance(table, CountTable) else type(table)
+    counted: object = type(table)
+    if isinstance(table, CountTable):
+        counted = table.titles, table.persons, table.documents_per_person
     return (table.by, table.groups, counted) if table.compares_two else (table.by, counted)
 
 

@@ -22,7 +22,7 @@ from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.statistics.word_indicators import (
     INDICATOR_CLIP,
     answer_weights,
-    person_indicators,
+    person_counts,
     word_indicators,
 )
 from dplda.private.store import preparation, writer
@@ -243,8 +243,8 @@ def person_sums(
     given_persons: list[Owned], rows: TableRows, at_most: int, n_ranges: int | None = None
 ) -> tuple[np.ndarray, int]:
     passes = LocalPasses(store_of_persons(given_persons), n_ranges)
-    passes.use_words(Answers(5, of_units=True, n_rest=2), rows)
-    total, mass = passes.clipped_sum(person_indicators(5, at_most, len(rows)), INDICATOR_CLIP)
+    passes.use_words(Answers(5, most_of_unit=1, n_rest=2), rows)
+    total, mass = passes.clipped_sum(person_counts(5, at_most, len(rows)), INDICATOR_CLIP)
     return total.reshape(len(rows), 6).astype(float), mass
 
 
@@ -286,8 +286,8 @@ def test_short_documents_are_none_of_a_persons():
     weights = np.array([answer_weights(2)[1], *[answer_weights(2)[0]] * 3])
     for records in (RECORDS, [*RECORDS, short, short | {"person": "only short ones"}]):
         passes = LocalPasses(asked(records, unit_field="person").open())
-        passes.use_words(Answers(3, of_units=True, n_rest=1), TableRows(()))
-        total, _ = passes.clipped_sum(person_indicators(3, 2, 1), INDICATOR_CLIP)
+        passes.use_words(Answers(3, most_of_unit=1, n_rest=1), TableRows(()))
+        total, _ = passes.clipped_sum(person_counts(3, 2, 1), INDICATOR_CLIP)
         held_by = [
             {answer for record in RECORDS[i : i + 2] for answer in answers_by_hand(record)} for i in range(0, 40, 2)
         ]

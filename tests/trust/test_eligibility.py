@@ -32,7 +32,7 @@ from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics import Contribution, Statistic
 from dplda.private.statistics.expected_counts import document_completion, table_proportions
 from dplda.private.statistics.third_moment_products import has_products
-from dplda.private.statistics.word_indicators import cell_indicators, word_indicators
+from dplda.private.statistics.word_indicators import cell_counts, word_indicators
 from dplda.private.statistics.word_pairs import pair_totals, word_pairs
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus, synthetic
@@ -59,7 +59,7 @@ CONTRIBUTIONS: dict[str, Contribution] = {
     "prior gain": released.likelihood_gain(TOPICS, 0.5, ONES / D),
     "table": table_proportions(TOPICS, 0.5, len(ROWS)),
     "words by group": word_indicators(ONES, 1.0, len(ROWS)),
-    "persons by group": cell_indicators(ONES),
+    "persons by group": cell_counts(ONES),
     "first words": word_pairs([range(D)], D),
     "totals of first words": pair_totals([range(D)], D),
     "predicted halves": document_completion(TOPICS, 0.5, ONES / D),

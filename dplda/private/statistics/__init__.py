@@ -22,7 +22,7 @@ and P(R, y) of `lda_moments.pairings`:
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
     (xiii) word indicators         1 for each word that the document contains, and a constant that counts the document,
                                    scaled down to norm 1, in its row of a table
-    (xiv)  cell indicators         1 for each word that the document contains, scaled down to norm 1
+    (xiv)  cell counts             s_i c_i for each word that the document contains, scaled down to norm 1
 
 A statistic of your own is one file, such as tests/private/test_own_statistic.py: a `Statistic` with a compiled function
 of one document, and a function that returns its `Contribution`. Every loop, clip, pass and release works with it, and
@@ -70,11 +70,11 @@ from dplda.private.statistics.third_moment import (
     third_moment,
     third_moment_along,
 )
-from dplda.private.statistics.word_indicators import CELL_INDICATORS, WORD_INDICATORS, cell_indicators, word_indicators
+from dplda.private.statistics.word_indicators import CELL_COUNTS, WORD_INDICATORS, cell_counts, word_indicators
 from dplda.private.statistics.word_pairs import PAIR_TOTALS, WORD_PAIRS, pair_totals, word_pairs
 
 __all__ = [
-    "CELL_INDICATORS",
+    "CELL_COUNTS",
     "CORE",
     "DOCUMENT_COMPLETION",
     "EXPECTED_COUNTS",
@@ -94,7 +94,7 @@ __all__ = [
     "WORD_PAIRS",
     "Contribution",
     "Statistic",
-    "cell_indicators",
+    "cell_counts",
     "core",
     "document_completion",
     "expected_counts",

@@ -1,8 +1,8 @@
-"""The words that a document contains: (xiii) beside a constant for the document, in its row of a table; (xiv) alone.
+"""The words that a document contains: (xiii) once each, beside a constant for the document, in its row; (xiv) alone.
 
 (xiii) tells how many documents of each group contain a word (docs/privacy.md, T17), or have an answer, which is a word
-of a document then (T16). (xiv) tells how many persons have an answer in each group: a person is one document then, and
-its words are cells, the pairs of a row of the table and an answer.
+of a document then (T16). (xiv) tells how many persons, or documents of persons, have an answer in each group: a person
+is one document then, and its words are cells, the pairs of a row of the table and an answer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from dplda.base.compiled import compiled
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.private.statistics.clipping import FAST, MASS_SHARE, clear, round_up
 from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.statistic import (
@@ -89,15 +90,15 @@ def answer_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution
 def _cells(words, counts, first, last, length, scale, matrix, shape, room, out):
     square = 0.0
     for e in range(first, last):
-        weight = np.float64(scale[words[e]])
+        weight = np.float64(scale[words[e]]) * np.float64(counts[e])
         square += weight * weight
-    shrunk = np.float32(1.0 / max(np.sqrt(square), 1.0))
+    shrunk = 1.0 / max(np.sqrt(square), 1.0)
     for e in range(first, last):
-        out[e - first] = scale[words[e]] * shrunk
+        out[e - first] = np.float32(np.float64(scale[words[e]]) * np.float64(counts[e]) * shrunk)
 
 
-CELL_INDICATORS = Statistic(
-    name=f"{__name__}:CELL_INDICATORS",
+CELL_COUNTS = Statistic(
+    name=f"{__name__}:CELL_COUNTS",
     layout=ROW_PER_WORD,
     replace_factor=NONNEGATIVE,
     contribution=_cells,
@@ -105,19 +106,21 @@ CELL_INDICATORS = Statistic(
 )
 
 
-def cell_indicators(weights: np.ndarray) -> Contribution:
-    """(xiv): the public, nonnegative weight (n_words,) of each word that a document contains, scaled down to norm 1.
+def cell_counts(weights: np.ndarray) -> Contribution:
+    """(xiv): the public, nonnegative weight (n_words,) of each token of a document, by words, scaled down to norm 1.
 
     The sum is (n_words, 1).
     """
     columns = np.zeros((len(weights), 1), np.float32)
-    return Contribution(CELL_INDICATORS, as_float32(weights), columns, equal_weights(1))
+    return Contribution(CELL_COUNTS, as_float32(weights), columns, equal_weights(1))
 
 
-def person_indicators(n_answers: int, at_most: int, n_rows: int) -> Contribution:
+def person_counts(n_answers: int, at_most: int, n_rows: int, documents: int = 1) -> Contribution:
     """(xiv) of `Answers` of units: the `answer_weights` of a person's answers in each row, and of being in the row.
 
-    The sum is (n_rows * (1 + n_answers), 1). The first number of each row is of the persons, the others of the answers.
+    Each is divided by the number of `documents` that a person may have in full. The sum is (n_rows * (1 + n_answers),
+    1). The first number of each row is of the persons or their documents, the others of the answers.
     """
     answer_weight, size_weight = answer_weights(at_most)
-    return cell_indicators(np.tile(np.append(size_weight, np.full(n_answers, answer_weight)), n_rows))
+    weights = np.append(size_weight, np.full(n_answers, answer_weight)) / (MINIMUM_LENGTH * documents)
+    return cell_counts(np.tile(weights, n_rows))

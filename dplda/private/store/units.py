@@ -87,7 +87,7 @@ def answers_of(store: CountStore, answers: Answers, units: UnitRange, rows: Tabl
     If the answers are of units, each unit is one document, whose words are cells of the table (`Answers`).
     """
     found = _group_by_unit(store, lambda block: _answer_matrix(block, store, answers.n), answers.n + 1, units, rows)
-    return _whole_units(found, answers, len(rows)) if answers.of_units else found
+    return _whole_units(found, answers, len(rows)) if answers.most_of_unit else found
 
 
 def units_of_groups(
@@ -190,15 +190,15 @@ def _whole_units(counts: UnitCounts, answers: Answers, n_rows: int) -> UnitCount
     n_documents, n_units, width = len(counts.indptr) - 1, counts.n_units, answers.n + 1
     cells = counts.words + np.repeat(counts.rows.astype(np.int64) * width, np.diff(counts.indptr))
     documents = sparse.csr_array((np.ones_like(counts.words), cells, counts.indptr), (n_documents, n_rows * width))
-    of_unit = (np.ones(n_documents, np.int32), np.arange(n_documents), counts.unit_ptr)
+    of_unit = (np.ones(n_documents, np.int64), np.arange(n_documents), counts.unit_ptr)  # numbers cannot overflow
     held = sparse.csr_array(of_unit, (n_units, n_documents)) @ documents
     held.sort_indices()
     answer = held.indices % width
     # Word 0 is the first of each row. An answer of the rest stays only if it is the next one, with no answer before it.
     kept = (answer <= answers.n - answers.n_rest) | (np.concatenate([[1], answer[:-1]]) == 0)
     indptr = np.concatenate([[0], np.cumsum(kept)])[held.indptr].astype(np.int64)
-    lengths = np.where(answer[kept] == 0, MINIMUM_LENGTH, 1).astype(np.int32)
-    return UnitCounts(indptr, held.indices[kept].astype(np.int32), lengths, np.arange(n_units + 1), n_rows * width)
+    numbers = (MINIMUM_LENGTH * np.minimum(held.data[kept], answers.most_of_unit)).astype(np.int32)
+    return UnitCounts(indptr, held.indices[kept].astype(np.int32), numbers, np.arange(n_units + 1), n_rows * width)
 
 
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
