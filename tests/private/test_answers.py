@@ -16,7 +16,7 @@ import dplda
 from dplda.base.chat_server import ChatServer
 from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
-from dplda.private.attributes import CATEGORY, OTHER, Answers, Attribute, Axis, TableRows
+from dplda.private.attributes import CATEGORY, HOW_MANY, OTHER, Answers, Attribute, Axis, TableRows
 from dplda.private.passes.local_passes import LocalPasses
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.statistics.word_indicators import (
@@ -210,17 +210,26 @@ answers_of_a_document = st.lists(st.integers(1, 3), max_size=3, unique=True).map
 owned_documents = st.lists(st.tuples(st.sampled_from(["phone", "tablet", None]), answers_of_a_document), max_size=5)
 persons = st.lists(owned_documents.filter(bool), min_size=1, max_size=4)
 tables = st.sampled_from([ROWS, TableRows(())])
+in_full = st.integers(0, 6)  # documents of a person that count in full; 0 if persons are counted
 Owned = list[tuple[str | None, list[int]]]
 
 
-def by_hand(documents: Owned, rows: TableRows, at_most: int) -> np.ndarray:
-    """A person's contribution (n_rows, 6): categories that any of their documents in the row has, or else 4 or 5."""
+def by_hand(documents: Owned, rows: TableRows, at_most: int, most: int) -> np.ndarray:
+    """A person's contribution (n_rows, 6): categories that any of their documents in the row has, or else 4 or 5.
+
+    If documents of persons are counted, it is the sum of what is in each of their documents, divided by `most`.
+    """
     answer_weight, size_weight = answer_weights(at_most)
     vector = np.zeros((len(rows), 6))
     for row in range(len(rows)):
         inside = [
             answers for group, answers in documents if len(rows) == 1 or (group or OTHER) == ROWS.axes[0].names[row]
         ]
+        if most:
+            for answers in inside:
+                vector[row, 0] += size_weight / most
+                vector[row, answers] += answer_weight / most
+            continue
         held = {answer for answers in inside for answer in answers}
         vector[row, sorted(held & {1, 2, 3}) or sorted(held)[:1]] = answer_weight
         vector[row, 0] = size_weight if inside else 0
@@ -240,31 +249,31 @@ def store_of_persons(given_persons: list[Owned]) -> CountStore:
 
 
 def person_sums(
-    given_persons: list[Owned], rows: TableRows, at_most: int, n_ranges: int | None = None
+    given_persons: list[Owned], rows: TableRows, at_most: int, most: int, n_ranges: int | None = None
 ) -> tuple[np.ndarray, int]:
     passes = LocalPasses(store_of_persons(given_persons), n_ranges)
-    passes.use_words(Answers(5, most_of_unit=1, n_rest=2), rows)
-    total, mass = passes.clipped_sum(person_counts(5, at_most, len(rows)), INDICATOR_CLIP)
+    passes.use_words(Answers(5, HOW_MANY) if most else Answers(5, 1, n_rest=2), rows)
+    total, mass = passes.clipped_sum(person_counts(5, at_most, len(rows), most or 1), INDICATOR_CLIP)
     return total.reshape(len(rows), 6).astype(float), mass
 
 
-@given(persons, tables, st.integers(1, 4))
-def test_a_person_counts_once_in_each_group_for_each_answer_of_their_documents(given_persons, rows, at_most):
-    total, mass = person_sums(given_persons, rows, at_most)
-    expected = sum(by_hand(documents, rows, at_most) for documents in given_persons)
+@given(persons, tables, st.integers(1, 4), in_full)
+def test_persons_count_once_for_each_answer_and_their_documents_each(given_persons, rows, at_most, most):
+    total, mass = person_sums(given_persons, rows, at_most, most)
+    expected = sum(by_hand(documents, rows, at_most, most) for documents in given_persons)
     np.testing.assert_allclose(total * INDICATOR_CLIP / BOUND, expected, atol=1e-4)
     for n_ranges in (1, 3):
-        assert np.array_equal(person_sums(given_persons, rows, at_most, n_ranges)[0], total)
+        assert np.array_equal(person_sums(given_persons, rows, at_most, most, n_ranges)[0], total)
     assert mass == round(BOUND * MASS_SHARE) * len(given_persons), "no person is clipped"
 
 
-@given(persons, owned_documents.filter(bool), owned_documents.filter(bool), tables, st.integers(1, 4))
-def test_a_person_moves_the_sum_by_at_most_what_is_charged(others, one, another, rows, at_most):
+@given(persons, owned_documents.filter(bool), owned_documents.filter(bool), tables, st.integers(1, 4), in_full)
+def test_a_person_moves_the_sum_by_at_most_what_is_charged(others, one, another, rows, at_most, most):
     """The sensitivity of T16 by trial: 1 for a person who is added, sqrt(2) for one who is replaced by another."""
-    with_one, mass = person_sums([*others, one], rows, at_most)
-    with_another, other_mass = person_sums([*others, another], rows, at_most)
-    without, less = person_sums(others, rows, at_most)
-    alone, own = person_sums([one], rows, at_most)
+    with_one, mass = person_sums([*others, one], rows, at_most, most)
+    with_another, other_mass = person_sums([*others, another], rows, at_most, most)
+    without, less = person_sums(others, rows, at_most, most)
+    alone, own = person_sums([one], rows, at_most, most)
     assert np.array_equal(with_one - without, alone)
     assert (alone >= 0).all()
     assert (alone**2).sum() + float(own) ** 2 <= BOUND**2
@@ -273,12 +282,35 @@ def test_a_person_moves_the_sum_by_at_most_what_is_charged(others, one, another,
 
 
 @pytest.mark.parametrize(("rows", "at_most"), [(TableRows(()), 3), (ROWS, 1), (ROWS, 3)])
-def test_the_worst_person_attains_what_is_charged(rows, at_most):
+@pytest.mark.parametrize("most", [0, 1, 40])
+def test_the_worst_person_attains_what_is_charged(rows, at_most, most):
     """Any number of documents, with every category in every group."""
     worst: Owned = [(group, [1, 2, 3]) for group in ("phone", "tablet", None)] * 40
-    total, mass = person_sums([worst], rows, at_most)
+    total, mass = person_sums([worst], rows, at_most, most)
     assert np.linalg.norm(total * INDICATOR_CLIP / BOUND) == pytest.approx(1, abs=1e-5)
     assert (total**2).sum() + float(mass) ** 2 <= BOUND**2
+
+
+@given(st.lists(owned_documents.filter(bool), min_size=1, max_size=3), tables, st.integers(3, 4), st.integers(5, 9))
+def test_documents_of_persons_with_few_enough_are_counted_one_by_one(given_persons, rows, at_most, most):
+    """T16: at most N documents with at most c answers each count in full, in whatever groups they are."""
+    total, _ = person_sums(given_persons, rows, at_most, most)
+    answer_weight, size_weight = answer_weights(at_most)
+    found = total * INDICATOR_CLIP / BOUND * most / np.array([size_weight, *[answer_weight] * 5])
+    documents = [document for owned in given_persons for document in owned]
+    expected = np.zeros((len(rows), 6))
+    for group, answers in documents:
+        expected[0 if len(rows) == 1 else ROWS.axes[0].names.index(group or OTHER), [0, *answers]] += 1
+    np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+def test_a_cell_of_a_person_holds_no_more_than_its_limit_and_so_cannot_overflow():
+    store = store_of_persons([[("phone", [1, 2])] * 5 + [("phone", [2])], [("tablet", [3])]])
+    for most, expected in ((HOW_MANY, [6, 5, 6, 1, 1]), (4, [4, 4, 4, 1, 1]), (1, [1] * 5)):
+        cells = answers_of(store, Answers(5, most), UnitRange(), ROWS)
+        assert cells.counts.dtype == np.int32
+        assert sorted(cells.counts) == sorted(MINIMUM_LENGTH * number for number in expected)
+    assert MINIMUM_LENGTH * HOW_MANY < 2**31
 
 
 def test_short_documents_are_none_of_a_persons():

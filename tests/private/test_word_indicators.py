@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_units import Units, make_units
 
+from dplda.base.config import MINIMUM_LENGTH
+from dplda.private.attributes import HOW_MANY
 from dplda.private.statistics.clipping import BOUND, MASS_SHARE
 from dplda.private.statistics.unit_sums import UnitSums
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP, word_indicators
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, person_counts, word_indicators
 
 D, ROWS, SHARE = 7, 5, 0.29
 WORDS = np.ones(D), 1.0  # T17
@@ -95,6 +97,17 @@ def test_the_worst_document_has_norm_one_and_counts_do_not_matter(n_words, count
         assert np.linalg.norm(found * INDICATOR_CLIP / BOUND) == pytest.approx(1, abs=1e-5)
         assert (found.astype(float) ** 2).sum() + mass**2 <= BOUND**2
     assert INDICATOR_CLIP <= 1.0081
+
+
+@pytest.mark.parametrize("documents", [1, 1000])
+@pytest.mark.parametrize("number", [1, 1000, HOW_MANY])
+def test_a_person_of_any_number_of_documents_has_norm_at_most_one(documents, number):
+    """The largest norm: `number` documents in one row, each with as many answers as count in full."""
+    cells = [(cell, MINIMUM_LENGTH * number) for cell in range(4)]
+    found, mass = UnitSums(person_counts(3, 3, 1, documents)).total(make_units([[cells]]), np.arange(1), INDICATOR_CLIP)
+    expected = min(number / documents, 1)  # that of three answers in full, in so many documents
+    assert np.linalg.norm(found * INDICATOR_CLIP / BOUND) == pytest.approx(expected, rel=1e-3)
+    assert (found.astype(float) ** 2).sum() + mass**2 <= BOUND**2
 
 
 def test_a_person_in_several_groups_has_a_fraction_in_each():
