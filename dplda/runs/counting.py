@@ -302,7 +302,7 @@ def what_counts(table: CountTable, unit: str) -> str:
     if unit == DOCUMENT:
         return ""
     if table.documents_per_person:
-        return f" The documents of a {unit} with more than {table.documents_per_person:,} count less."
+        return f" Documents of a {unit} with more than {table.documents_per_person:,} may count less."
     if table.persons:
         return f" Numbers are of {unit}s with at least one such document."
     return (

@@ -173,6 +173,96 @@ def test_persons_count_once_in_each_group_that_their_documents_are_in(at_most, a
     assert load_counts(ledger.runs()[0])[0].to_json() == one.to_json()
 
 
+def of_documents(most: int, at_most: int, table: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of matches and of documents by T16, where `most` of a person count in full."""
+    products = LISTED["product"] if table else [None]
+    totals, sizes = np.zeros((len(products) + bool(table), 4)), np.zeros(len(products) + bool(table))
+    answer, size = 1 / math.sqrt(at_most * (1 + 0.29**2)), 0.29 / math.sqrt(1 + 0.29**2)
+    for first in range(0, N, 3):
+        own, own_size = np.zeros_like(totals), np.zeros_like(sizes)
+        for record in RECORDS[first : first + 3]:
+            row = products.index(record["product"]) if table else 0
+            own[row, [NAMES.index(name) for name in answers(record)]] += 1
+            own_size[row] += 1
+        norm = math.hypot(answer * np.linalg.norm(own), size * np.linalg.norm(own_size)) / most
+        totals += own / max(1, norm)
+        sizes += own_size / max(1, norm)
+    return totals, sizes
+
+
+@pytest.mark.parametrize(("most", "by"), [(1, ()), (3, ()), (2, ("product",)), (4, ("product",))])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_documents_are_counted_one_by_one_where_persons_are_protected(most, by, adjacency, ledger):
+    people = corpus(unit_field="person")
+    groups = LISTED if by else None
+    counts = dplda.count(
+        people, RULES, by, 8.0, groups=groups, documents_per_person=most, adjacency=adjacency, ledger=ledger
+    )
+    (one,), (event,) = counts, counts.privacy.events
+    assert (one.persons, one.documents_per_person, one.at_most, counts.privacy.unit) == (False, most, 3, "person")
+    totals, sizes = of_documents(most, 3, by)
+    if most > 2:
+        assert np.array_equal(totals.sum(axis=0), truth(3)[0].sum(axis=0)), "as if documents were protected"
+    elif not by:
+        assert sizes.sum() < N
+    assert np.abs(one.totals - totals).max() < 6 * one.std
+    assert np.abs(one.counts - sizes).max() < 6 * one._size_std
+    closed_form = most * event.noise_multiplier * math.sqrt(3 * (1 + 0.29**2))
+    closed_form *= math.sqrt(2) if adjacency == "replace" else 1
+    assert closed_form < one.std < 1.1 * closed_form
+    (run,) = ledger.runs()
+    assert run.parameters["documents_per_person"] == most
+    assert load_counts(run)[0].to_json() == one.to_json()
+    assert one.to_json()["documents_per_person"] == most
+
+
+def test_documents_of_persons_are_in_one_group_each_which_add_up_also_by_several_attributes():
+    people = corpus(unit_field="person")
+    (one,) = dplda.count(people, RULES, "product,month(day)", 50.0, documents_per_person=3, groups=LISTED,
+                         dates=("2024-01-01", "2024-03-31"), ledger=False, simulate_seed=1)  # fmt: skip
+    assert len(one.rows) == 16
+    assert one.whole().counts[0] == pytest.approx(N, abs=6 * one.whole()._size_std)
+    np.testing.assert_allclose(one.over(0).totals[:3], truth(3)[0][:3], atol=6 * one.over(0).std)
+
+
+def test_intervals_of_documents_of_persons_hold_in_95_percent():
+    people = corpus(unit_field="person").asking(listed_categories(RULES))
+    totals, sizes = of_documents(3, 3, ("product",))
+    held, n_seeds = [], 40
+    for seed in range(n_seeds):
+        (one,) = dplda.count(
+            people, by="product", epsilon=1.0, groups=LISTED, documents_per_person=3, ledger=False, simulate_seed=seed
+        )
+        found, units, shares = one.matches(), one.units(), one.shares()
+        held.append((found.low <= totals) & (totals <= found.high))
+        held.append(((units.low <= sizes) & (sizes <= units.high))[:, None])
+        inside = (shares.low[:3] <= totals[:3] / sizes[:3, None]) & (totals[:3] / sizes[:3, None] <= shares.high[:3])
+        held.append(inside)
+    share = np.concatenate([each.ravel() for each in held]).mean()  # of 32 intervals for each seed
+    assert share == pytest.approx(0.96, abs=0.025), "also those that end at 0, which hold more often"
+
+
+def test_with_one_category_documents_of_persons_tell_the_sizes_too(ledger):
+    people = corpus(unit_field="person")
+    settings = {"epsilon": 8.0, "ledger": ledger, "documents_per_person": 3}
+    (one,) = dplda.count(people, {"refund": ["refund"]}, **settings)
+    assert (one.exclusive, one.at_most) == (True, 1)
+    assert one._size_std < one.std / one.size_precision
+    assert one.matches().value[0, 0] == pytest.approx(2 / 3 * N, abs=6 * one.std)
+    assert one.totals.sum() == pytest.approx(N, abs=9 * one.std)
+
+
+def test_a_sample_of_persons_tells_less_than_as_many_documents():
+    found = []
+    for most in (3, 30):
+        (one,) = dplda.count(corpus(unit_field="person"), RULES, epsilon=100.0, documents_per_person=most,
+                             ledger=False, sampling=True, simulate_seed=1)  # fmt: skip
+        shares = one.shares()
+        found.append(shares.high[0, 0] - shares.low[0, 0])
+        assert found[-1] > 2 * 1.8 * math.sqrt(2 / 9 / (N / most))
+    assert found[1] > 2.5 * found[0]
+
+
 def test_persons_are_counted_by_groups_found_privately_by_category_and_between_two(ledger):
     people = corpus(unit_field="person")
     counts = dplda.count(
@@ -193,9 +283,11 @@ def test_persons_are_counted_by_groups_found_privately_by_category_and_between_t
 
 def test_counts_of_persons_and_of_documents_cost_the_same_and_stand_in_for_no_others(ledger):
     people = corpus(unit_field="person")
-    spent = [dplda.count(people, RULES, epsilon=1.0, persons=each, ledger=ledger).privacy for each in (True, False)]
-    assert spent[0].events == spent[1].events
-    assert [[one.persons for one in each] for each in latest_indicators(ledger, "c")] == [[True], [False]]
+    ways = {"persons": True}, {}, {"documents_per_person": 2}
+    spent = [dplda.count(people, RULES, epsilon=1.0, ledger=ledger, **way).privacy for way in ways]
+    assert spent[0].events == spent[1].events == spent[2].events
+    kept = [one for each in latest_indicators(ledger, "c") for one in each]
+    assert [(one.persons, one.documents_per_person) for one in kept] == [(True, None), (False, None), (False, 2)]
 
 
 def test_a_person_has_several_answers_to_a_question_or_of_a_function(ledger):
@@ -225,6 +317,21 @@ def test_persons_are_refused_for_documents_and_combined_groups_before_anything_i
 ):
     with pytest.raises(InputError, match=message) as error:
         dplda.count(corpus(**fields), RULES, persons=True, check_groups=False, ledger=ledger, **options)
+    assert "\n" not in str(error.value)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        ({}, {"documents_per_person": 2}, "--unit-field"),
+        ({"unit_field": "person"}, {"documents_per_person": 2, "persons": True}, "exclude each other"),
+        *(({"unit_field": "person"}, {"documents_per_person": bad}, "from 1 to 1,000") for bad in (0, 1001, 2.5, True)),
+    ],
+)
+def test_documents_of_persons_are_refused_without_persons_or_a_number(fields, options, message, ledger):
+    with pytest.raises(InputError, match=message) as error:
+        dplda.count(corpus(**fields), RULES, ledger=ledger, **options)
     assert "\n" not in str(error.value)
     assert ledger.runs() == []
 
