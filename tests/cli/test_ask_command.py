@@ -185,7 +185,28 @@ def test_a_question_of_a_plan_may_count_persons(dplda, home, plan):
     cash = next(each for each in answer["groups"][0]["categories"] if each["category"] == "cash")
     assert (answer["persons"], cash["count"]) == (True, pytest.approx(750, abs=30))
     assert "Numbers are of customers with at least one such document." in dplda("tables", shown.json["run"]).out
-    for wrong, named in (({"by": "team,day"}, "one attribute"), ({"persons": "yes"}, "true or false")):
+    tickets, texts = {"documents_per_person": 2}, {"by": "team"}
+    questions = [{"ask": f"How many, {way}?", "count": way} for way in (tickets, texts, {})]
+    three = written(home, "three.yaml", **changed, questions=questions)
+    dry = dplda("ask", three, "--dry-run").out
+    assert dry.count("sharing the weight of one. --persons counts the customers") == 1
+    assert "documents_per_person: N" in dry
+    assert "documents (95 %)" in dry
+    shown = dplda("ask", three, "--json", "-o", "three.html")
+    assert shown.status == 0, shown.err
+    answer = shown.json["answers"][0]["answer"]
+    cash = next(each for each in answer["groups"][0]["categories"] if each["category"] == "cash")
+    assert (answer["documents_per_person"], cash["count"]) == (2, pytest.approx(750, abs=100))
+    assert "of each customer up to 2 in full" in dplda("tables", shown.json["run"]).out
+    assert "except where an answer says how many documents of a customer count in full" in " ".join(
+        (home / "three.html").read_text(encoding="utf-8").split()
+    )
+    for wrong, named in (
+        ({"by": "team,day"}, "one attribute"),
+        ({"persons": "yes"}, "true or false"),
+        ({"documents_per_person": 2}, "exclude each other"),
+        ({"documents_per_person": "2"}, "whole number"),
+    ):
         asked = {"ask": "How many?", "count": {"persons": True, **wrong}}
         refused = dplda("ask", written(home, "wrong.yaml", **changed, questions=[asked]))
         assert (refused.status, named in refused.err) == (2, True), refused.err

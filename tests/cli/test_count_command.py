@@ -91,12 +91,18 @@ def test_two_groups_are_compared_and_json_goes_to_standard_output(dplda, tickets
     assert " points more in cash than in heat" in again
 
 
-def test_persons_are_counted_priced_kept_and_shown_again(dplda, tickets, home):
+@pytest.fixture
+def customers(home: Path, tickets: str) -> str:
+    """Tickets of customers, each of whom has two, one of each team."""
     lines = [
         json.loads(line) | {"customer": i // 2} for i, line in enumerate((home / tickets).read_text().splitlines())
     ]
     (home / tickets).write_text("\n".join(map(json.dumps, lines)))
-    asked = ("count", tickets, "--categories", "c.yaml", "--epsilon", "4", "--persons")
+    return tickets
+
+
+def test_persons_are_counted_priced_kept_and_shown_again(dplda, customers):
+    asked = ("count", customers, "--categories", "c.yaml", "--epsilon", "4", "--persons")
     by_customer = (*asked, "--unit-field", "customer")
     dry = dplda(*by_customer, "--dry-run")
     assert (dry.status, spent(dplda)) == (0, 0), dry.err
@@ -122,6 +128,52 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, tickets, home):
     assert told in grouped.out
     assert "customers with a document of at least 3 words, in each group that they have one in." in grouped.out
     assert "\nall " not in grouped.out, "groups do not add up"
+
+
+def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, customers, home):
+    asked = ("count", customers, "--categories", "c.yaml", "--epsilon", "4")
+    by_customer = (*asked, "--unit-field", "customer")
+    ways = "--persons counts the customers", "--documents-per-person N the documents"
+    hint = "Numbers would be of customers' texts, the documents of one customer sharing the weight of one."
+    told = "documents of at least 3 words, of each customer up to 2 in full: "
+    fractions = dplda(*by_customer, "--dry-run")
+    assert all(text in fractions.out for text in (*ways, hint, "persons: true", "documents_per_person: N"))
+    assert all(text in dplda(*by_customer).out for text in (*ways, "the weight of one"))
+    assert hint not in dplda(*asked, "--dry-run", "--dataset", "other").out, "documents are the units"
+    of_two = (*by_customer, "--documents-per-person", "2")
+    before, dry = spent(dplda), dplda(*of_two, "--dry-run")
+    assert (dry.status, spent(dplda)) == (0, before), dry.err
+    assert "documents (95 %)" in dry.out
+    assert hint not in dry.out
+    within = [float(each.out.partition("to within ")[2].split()[0]) for each in (fractions, dry)]
+    assert within[1] == pytest.approx(2 * within[0], abs=1.5)
+    for refused, message in (
+        ((*asked, "--documents-per-person", "2", "--dataset", "other"), "--unit-field"),
+        ((*of_two, "--persons"), "exclude each other"),
+        ((*by_customer, "--documents-per-person", "0"), "1<=x<=1000"),
+    ):
+        answer = dplda(*refused)
+        assert (answer.status, message in answer.err) == (2, True), answer.err
+    shown = dplda(*of_two, "--by", "team", "--groups", "g.yaml", "--out", "c.json")
+    assert shown.status == 0, shown.err
+    run = Ledger().runs()[-1].id
+    for text in (told, "documents (95 %)", "Documents of a customer with more than 2 may count less.", "all "):
+        assert text in shown.out
+        assert text in dplda("tables", run).out
+    assert not any(text in shown.out for text in (*ways, "the weight of one"))
+    assert (
+        "counts of documents (up to 2 of a person in full) by team"
+        in dplda("runs", "show", run).out + dplda("runs").out
+    )
+    record = dplda("tables", run, "--json").json
+    assert record["documents_per_person"] == 2
+    assert json.loads((home / "c.json").read_text())["groups"] == record["groups"]
+    found = {
+        group["group"]: {each["category"]: each["count"] for each in group["categories"]} for group in record["groups"]
+    }
+    assert found["cash"]["cash"] == pytest.approx(1500, abs=90)
+    assert found["heat"]["heat"] == pytest.approx(1500, abs=90)
+    assert dplda("budget", "verify").status == 0
 
 
 def test_a_prepared_store_holds_the_answers(dplda, tickets):
