@@ -59,8 +59,8 @@ def word_indicators(weights: np.ndarray, size_weight: float, n_rows: int) -> Con
     """(xiii): the weight of each word that a document contains, and then `size_weight`, in the document's row.
 
     The nonnegative `weights` (n_words,) are public; a word of weight 0 is left out. If the norm of a document's vector
-    exceeds 1, its words are scaled down so that the norm is 1; if `size_weight` is 1 or more, all of it. The sum is (n_rows, n_words + 1). A unit's documents have equal weights, which sum
-    to 1, over all rows that they are in.
+    exceeds 1, its words are scaled down so that the norm is 1; if `size_weight` is 1 or more, all of it. The sum is
+    (n_rows, n_words + 1). A unit's documents have equal weights, which sum to 1, over all rows that they are in.
     """
     n_words = len(weights)
     columns = np.zeros((n_words, n_words + 1), np.float32)
