@@ -351,13 +351,3 @@ def test_a_run_that_dies_keeps_its_charge(model, ledger, monkeypatch):
     (run,) = ledger.runs()
     assert (run.status, run.reason, run.is_charged) == ("failed", "unexpected RuntimeError", True)
     assert run.result is None
-
-
-def test_the_first_and_the_last_day_may_be_periods():
-    by_day = groupings("month(day)", {}, ("2023-11-01", "2024-02-29"))
-    assert groupings("month(day)", {}, ("2023-11", "2024-02")) == by_day
-    assert groupings("quarter(day)", {}, ("2023", "2024")) == groupings(
-        "quarter(day)", {}, ("2023-01-01", "2024-12-31")
-    )
-    with pytest.raises(InputError, match="the last day must be a day such as"):
-        groupings("month(day)", {}, ("2024-01", "2024-13"))
