@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from broken_ledgers import BROKEN, JsonLedger, Refused
-from full_helpers import full_after
 from click.testing import CliRunner
+from full_helpers import full_after
 
 from dplda.audit.conformance import RULES, Factory, Feature, Outcome, check, own
 from dplda.audit.conformance.__main__ import main
