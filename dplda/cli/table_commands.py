@@ -93,7 +93,7 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--from",
             "first",
             metavar="DAY",
-            help="The first day of the periods; with --to, it makes their list public.",
+            help="The first day of the periods, or a month and so on; with --to, it makes their list public.",
         ),
         click.option(
             "--groups",

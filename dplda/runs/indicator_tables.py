@@ -83,8 +83,8 @@ OWN_WORDS = "Words that the category itself lists mark it by definition; the oth
 class CountTable(IndicatorTable):
     """Noisy numbers of documents that match each category, by group; `titles` are the categories.
 
-    In `totals` and in `counts`, a document with more than `at_most` answers counts less than 1. The documents of a
-    person share the weight of one, unless `persons` or `documents_per_person` says otherwise.
+    In `totals`, a document with more than `at_most` answers counts less than 1. The documents of a person share the
+    weight of one, unless `persons` or `documents_per_person` says otherwise.
     """
 
     noun = "categories"

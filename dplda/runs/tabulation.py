@@ -36,7 +36,7 @@ from dplda.runs.plan_parts import with_parts
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
-from dplda.text.dates import check_date_format, date_formats, date_ranges, have_offset, say_formats
+from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, have_offset, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
 _Tables = TypeVar("_Tables", bound=Tables)
@@ -418,14 +418,17 @@ def _group_names(column: str, values: Sequence[object]) -> tuple[str, ...]:
 
 
 def _day(name: str, value: str | date | None) -> date | None:
+    """Return the day that `value` names, or the `name` day of a period."""
     if isinstance(value, datetime):
         return value.date()
     try:
         if value is None or isinstance(value, date):
             return value
-        return date.fromisoformat(value)
-    except (ValueError, TypeError):
-        raise InputError(f"the {name} day must be a day such as 2024-03-01, got {value!r}.") from None
+        return days_of(value)[name == "last"]
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(
+            f"the {name} day must be a day such as 2024-03-01, or a month or another period, got {value!r}."
+        ) from None
 
 
 @dataclass(frozen=True)

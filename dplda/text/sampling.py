@@ -135,9 +135,9 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     if format in ("json", "jsonl"):
         objects = json_records(files, options, arrays=format == "json")
         return (), {}, None, (found if isinstance(found, Defect) else _Sampled(*found) for found in objects)
-    names: tuple[str, ...] = (DOCUMENT_TEXT,)
+    columns: tuple[str, ...] = (DOCUMENT_TEXT,)
     if located.is_folder and in_subfolders(located.root, files):
-        names += (SUBFOLDER,)
+        columns += (SUBFOLDER,)
         options = replace(options, group_fields=(SUBFOLDER, *options.group_fields))
     source = open_located(located, options)
     if not isinstance(source, TextSource):
@@ -145,10 +145,10 @@ def _open(located: Located, options: ReadOptions) -> _Opened:
     texts = (
         record
         if isinstance(record, Defect)
-        else _Sampled(dict(zip(names, (record.text, *record.groups), strict=False)), _n_bytes(record.text) + 1)
+        else _Sampled(dict(zip(columns, (record.text, *record.groups), strict=False)), _n_bytes(record.text) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
-    return names, {}, source.total, texts
+    return columns, {}, source.total, texts
 
 
 def _fields(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:

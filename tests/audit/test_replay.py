@@ -39,7 +39,7 @@ def checks(game):
 
 
 @pytest.mark.parametrize("adjacency", full_after(1, ADJACENCIES))
-@pytest.mark.parametrize("name", games("add-remove"))
+@pytest.mark.parametrize("name", full_after(6, games("add-remove")))
 def test_every_mechanism_loses_what_it_charges_and_nothing_else(name, adjacency):
     found = replay(games(adjacency)[name])
     assert not found.violations
@@ -48,7 +48,7 @@ def test_every_mechanism_loses_what_it_charges_and_nothing_else(name, adjacency)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("placement", catalogue.PLACEMENT_RUNS)
+@pytest.mark.parametrize("placement", full_after(2, catalogue.PLACEMENT_RUNS))
 def test_runs_of_placements_differ_in_nothing_but_noise(placement, adjacency):
     found = replay(whole_run(placement, adjacency))
     assert not found.violations

@@ -102,6 +102,7 @@ def test_tables_on_a_cluster_are_those_of_one_process(tmp_path, any_size, cluste
     np.testing.assert_array_equal(here.totals, there.totals)
 
 
+@pytest.mark.full
 def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, cluster_address, monkeypatch):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     corpus = dplda.read_corpus(store.path)
@@ -205,6 +206,7 @@ def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
         cluster._load(*task)
 
 
+@pytest.mark.full
 def test_workers_that_see_another_store_are_refused(tmp_path, cluster_address):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     store.identity = "of the same path on this machine"
@@ -213,6 +215,7 @@ def test_workers_that_see_another_store_are_refused(tmp_path, cluster_address):
 
 
 @pytest.mark.slow  # Dask gives up after a quarter of a minute
+@pytest.mark.full
 def test_a_scheduler_that_dies_ends_the_run_with_one_line(tmp_path, caplog):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     boss, address = scheduling(tmp_path)
@@ -254,6 +257,7 @@ def test_dask_is_told_how_large_what_a_worker_keeps_is(tmp_path):
     assert sys.getsizeof(_Hidden((np.zeros(10**6), 1))) >= 8 * 10**6
 
 
+@pytest.mark.full
 def test_task_names_and_errors_say_nothing_of_what_is_summed(store, cluster_address, monkeypatch):
     with connected(cluster_address) as client:
         passes = ClusterPasses(store, client)

@@ -52,6 +52,8 @@ def by_hand(members, weighting) -> np.ndarray:
             vector = np.append(np.zeros(D), size_weight)
             for word, _ in document:
                 vector[word] = weights[word]
+            if size_weight < 1 and (norm := float(np.linalg.norm(vector[:-1]))) > 0:
+                vector[:-1] *= min(1.0, math.sqrt(1 - size_weight**2) / norm)  # the size counts in full
             found[row] += vector / max(1.0, float(np.linalg.norm(vector))) / len(eligible)
     return found
 

@@ -52,15 +52,14 @@ def answers(record: dict[str, Any]) -> set[str]:
 
 
 def truth(at_most: int, groups=("phone", "tablet", "toaster"), column="product") -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of matches (n_rows, 4) and of documents (n_rows,), in which a document with too many answers is less."""
+    """Numbers of matches (n_rows, 4) and of documents (n_rows,). A document with too many answers matches less."""
     totals, sizes = np.zeros((len(groups) + 1, 4)), np.zeros(len(groups) + 1)
     for record in RECORDS:
         row = groups.index(record[column]) if record[column] in groups else len(groups)
         found = answers(record)
-        norm = math.sqrt((len(found) / at_most + 0.29**2) / (1 + 0.29**2))
         for name in found:
-            totals[row, NAMES.index(name)] += 1 / max(1, norm)
-        sizes[row] += 1 / max(1, norm)
+            totals[row, NAMES.index(name)] += min(1, math.sqrt(at_most / len(found)))
+        sizes[row] += 1
     return totals, sizes
 
 

@@ -101,3 +101,13 @@ def test_a_table_into_whose_groups_documents_hardly_fit_is_refused_before_it_is_
     assert once.first_groups() == [], "it can be read only once"
     dplda.count(corpus, {"x": ["heating"]}, by="month(platform)", ledger=ledger, check_groups=False)
     assert len(ledger.runs()) == 1
+
+
+def test_the_first_and_the_last_day_may_be_periods():
+    by_day = groupings("month(day)", {}, ("2023-11-01", "2024-02-29"))
+    assert groupings("month(day)", {}, ("2023-11", "2024-02")) == by_day
+    assert groupings("quarter(day)", {}, ("2023", "2024")) == groupings(
+        "quarter(day)", {}, ("2023-01-01", "2024-12-31")
+    )
+    with pytest.raises(InputError, match="the last day must be a day such as"):
+        groupings("month(day)", {}, ("2024-01", "2024-13"))

@@ -33,14 +33,18 @@ INDICATOR_CLIP = (1 + 1e-4) / math.sqrt(1 - MASS_SHARE**2)
 def _indicators(words, counts, first, last, length, scale, matrix, shape, room, out):
     k, _, _, row, alpha = shape  # k is one more than the number of words
     clear(out, 0, row)
-    square = np.float64(alpha) * np.float64(alpha)
+    square, size = 0.0, np.float64(alpha) * np.float64(alpha)
     for e in range(first, last):
         weight = np.float64(scale[words[e]])
         square += weight * weight
-    shrunk = np.float32(1.0 / max(np.sqrt(square), 1.0))
+    shrunk = size_shrunk = np.float32(1.0)
+    if size >= 1.0:
+        shrunk = size_shrunk = np.float32(1.0 / np.sqrt(square + size))
+    elif square + size > 1.0:
+        shrunk = np.float32(np.sqrt((1.0 - size) / square))
     for e in range(first, last):
         out[words[e]] = scale[words[e]] * shrunk
-    out[k - 1] = alpha * shrunk
+    out[k - 1] = alpha * size_shrunk
 
 
 WORD_INDICATORS = Statistic(
@@ -55,9 +59,9 @@ WORD_INDICATORS = Statistic(
 def word_indicators(weights: np.ndarray, size_weight: float, n_rows: int) -> Contribution:
     """(xiii): the weight of each word that a document contains, and then `size_weight`, in the document's row.
 
-    The nonnegative `weights` (n_words,) are public; a word of weight 0 is left out. A document's vector is scaled down
-    to norm 1 if its norm is larger. The sum is (n_rows, n_words + 1). A unit's documents have equal weights, which sum
-    to 1, over all rows that they are in.
+    The nonnegative `weights` (n_words,) are public; a word of weight 0 is left out. If the norm of a document's vector
+    exceeds 1, its words are scaled down so that the norm is 1; if `size_weight` is 1 or more, all of it. The sum is
+    (n_rows, n_words + 1). A unit's documents have equal weights, which sum to 1, over all rows that they are in.
     """
     n_words = len(weights)
     columns = np.zeros((n_words, n_words + 1), np.float32)
