@@ -276,11 +276,11 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Sequence[RunRecord]) -> list[Tables]:
     """Return what the ledger, if it exists, has about the topics of `models`, and the counts and words of their texts.
 
-    These are those of the `counted` runs, or the latest ones. Only the latest of several tables by the same attributes
-    is included. Raises `InputError` for counts of other texts.
+    These are those of the `counted` runs, or the latest ones. Of several tables of the same groups, only the one with
+    the least noise is included. Raises `InputError` for counts of other texts.
     """
     from dplda.runs.questions import latest_indicators, load_indicators
-    from dplda.runs.tabulation import latest_tables
+    from dplda.runs.tabulation import best_tables
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
@@ -290,7 +290,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     for other in (run for run in counted if run.dataset not in datasets):
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
     return [
-        *(tables for name in names for tables in latest_tables(ledger, name)),
+        *(tables for name in names for tables in best_tables(ledger, name)),
         *(map(load_indicators, counted) if counted else []),
         *(answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)),
     ]
