@@ -59,7 +59,8 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     "--same-text",
     metavar="NAME",
     multiple=True,
-    help="Also count the runs on this dataset, another name of the same documents, and say so; may be repeated.",
+    help="Also count the runs on this dataset, another name of the same documents as those of all RUNs, and say so; may "
+    "be repeated.",
 )
 @json_option
 @ledger_option
@@ -315,9 +316,9 @@ def _guarantees(
 ) -> dict[str, AllRuns]:
     """Return what the ledger, if it exists, has recorded of all runs of each dataset with `shown_runs`.
 
-    The runs of the datasets `same_text` count, too. Says on standard error where other names share the documents of a
-    dataset, which no report may show unless they are among `same_text`. Raises `InputError` if no total can be stated
-    for all these names.
+    With `same_text`, the datasets are all other names of the same documents as those of `same_text`, and the runs of
+    all these names count together. Says on standard error where other names share the documents of a dataset, which no
+    report may show unless they are among `same_text`. Raises `InputError` if no total can be stated for all these names.
     """
     from dplda.report.promise import all_runs_with
 
@@ -328,23 +329,24 @@ def _guarantees(
         return {}
     records, runs = {record.name: record for record in ledger.datasets()}, ledger.runs()
     found = all_runs_with(list(records.values()), shown_runs, runs)
-    if same_text and len(found) != 1:
-        raise InputError("--same-text is for a report of runs on one dataset of the ledger.")
+    if same_text and not found:
+        raise InputError("--same-text is for a report of runs that the ledger knows. See: dplda runs")
+    same_names = (*found, *same_text) if same_text else ()
     for name, together in found.items():
         record = records[name]
-        counted = tuple(dict.fromkeys((name, *same_text)))
+        counted = tuple(dict.fromkeys((name, *same_names)))
         if len(counted) > 1:
             guarantee = ledger.guaranteed_together(*counted)
             found[name] = together.with_others({each: records[each].grant for each in counted}, guarantee, runs)
         left = [other for other in record.linked if other not in counted]
         if left:
             counts = sum(len(records[other].runs) for other in left)
-            options = " ".join(f"--same-text {shlex.quote(other)}" for other in left)
+            options = " ".join(f"--same-text {shlex.quote(other)}" for other in (*same_text, *left))
             in_batches = any(records[each].parallel for each in (*counted, *left))  # then no total can be stated
             say(
                 f"Dataset {name} (exact, not for publication): it shares documents with {', '.join(left)}, whose "
                 f"{counts} {'run is' if counts == 1 else 'runs are'} not counted here."
-                + ("" if in_batches else f" If readers may know that, count them: {options}."),
+                + ("" if in_batches else f" If readers may know that, count them: dplda report RUN... {options}."),
                 error=True,
                 style="yellow",
             )
