@@ -257,14 +257,12 @@ class ComparedTopics:
         return float(np.mean([pair.correlation for pair in self.pairs]))
 
     def nearest(self, side: int) -> list[TopicPair]:
-        """Return each listed topic of the model `side`, 0 or 1, with the topic of the other that is most correlated.
-
-        That one may be called noise in its own run: a topic that it looks like is in that run, too.
-        """
+        """Return each listed topic of the model `side`, 0 or 1, with the listed topic of the other most correlated."""
+        first, second = self.topics
         if side == 0:
-            places = [(topic, int(self.correlations[topic].argmax())) for topic in self.topics[0]]
+            places = [(topic, max(second, key=lambda j: self.correlations[topic, j])) for topic in first]
         else:
-            places = [(int(self.correlations[:, topic].argmax()), topic) for topic in self.topics[1]]
+            places = [(max(first, key=lambda i: self.correlations[i, topic]), topic) for topic in second]
         return [TopicPair(i, j, float(self.correlations[i, j])) for i, j in places]
 
 
@@ -300,14 +298,17 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
     )
     only = (
-        tuple(pair for pair in compared.nearest(0) if _surely_absent(pair, first, pair.first, second)),
-        tuple(pair for pair in compared.nearest(1) if _surely_absent(pair, second, pair.second, first)),
+        tuple(p for p in compared.nearest(0) if _surely_absent(correlations[p.first].max(), first, p.first, second)),
+        tuple(p for p in compared.nearest(1) if _surely_absent(correlations[:, p.second].max(), second, p.second, first)),
     )
     return replace(compared, only=only)
 
 
-def _surely_absent(nearest: TopicPair, model: TopicModel, topic: int, other: TopicModel) -> bool:
-    """Whether noise hardly explains that `other` has no `topic` of `model`, whose `nearest` one is given.
+def _surely_absent(largest: float, model: TopicModel, topic: int, other: TopicModel) -> bool:
+    """Whether noise hardly explains that `other` has no `topic` of `model`.
+
+    `largest` is its largest correlation with any topic of `other`, also with those that are called noise there: a topic
+    that one of these looks like may be in that run, too.
 
     Of 277 topics this probable, in 23 pairs of runs on the same text, 2 were called absent (docs/design-log.md). Runs
     whose own topics are mostly noise were not measured, nor were models that do not know how probable their topics are:
@@ -315,7 +316,7 @@ def _surely_absent(nearest: TopicPair, model: TopicModel, topic: int, other: Top
     """
     surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
     finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
-    return surely_there and finds_topics and nearest.correlation < _APART
+    return surely_there and finds_topics and largest < _APART
 
 
 def _is_noisy(model: TopicModel) -> bool:
