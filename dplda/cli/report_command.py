@@ -59,8 +59,8 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     "--same-text",
     metavar="NAME",
     multiple=True,
-    help="Also count the runs on this dataset, another name of the same documents as those of all RUNs, and say so; may "
-    "be repeated.",
+    help="Also count the runs on this dataset, another name of the same documents, and say so; may be repeated. All "
+    "RUNs are of these documents then.",
 )
 @json_option
 @ledger_option
@@ -316,9 +316,9 @@ def _guarantees(
 ) -> dict[str, AllRuns]:
     """Return what the ledger, if it exists, has recorded of all runs of each dataset with `shown_runs`.
 
-    With `same_text`, the datasets are all other names of the same documents as those of `same_text`, and the runs of
-    all these names count together. Says on standard error where other names share the documents of a dataset, which no
-    report may show unless they are among `same_text`. Raises `InputError` if no total can be stated for all these names.
+    With `same_text`, all datasets of the page and those of `same_text` are names of the same documents, and their runs
+    count together. Says on standard error where other names share the documents of a dataset, which no report may show
+    unless they are among `same_text`. Raises `InputError` if no total can be stated for all these names.
     """
     from dplda.report.promise import all_runs_with
 

@@ -297,18 +297,19 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
     )
+    largest = correlations.max(axis=1), correlations.max(axis=0)
     only = (
-        tuple(p for p in compared.nearest(0) if _surely_absent(correlations[p.first].max(), first, p.first, second)),
-        tuple(p for p in compared.nearest(1) if _surely_absent(correlations[:, p.second].max(), second, p.second, first)),
+        tuple(pair for pair in compared.nearest(0) if _surely_absent(largest[0], pair.first, first, second)),
+        tuple(pair for pair in compared.nearest(1) if _surely_absent(largest[1], pair.second, second, first)),
     )
     return replace(compared, only=only)
 
 
-def _surely_absent(largest: float, model: TopicModel, topic: int, other: TopicModel) -> bool:
+def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, other: TopicModel) -> bool:
     """Whether noise hardly explains that `other` has no `topic` of `model`.
 
-    `largest` is its largest correlation with any topic of `other`, also with those that are called noise there: a topic
-    that one of these looks like may be in that run, too.
+    `largest` has the largest correlation of each topic of `model` with any topic of `other`, also with those that are
+    called noise there: a topic that one of these looks like is in that run, too.
 
     Of 277 topics this probable, in 23 pairs of runs on the same text, 2 were called absent (docs/design-log.md). Runs
     whose own topics are mostly noise were not measured, nor were models that do not know how probable their topics are:
@@ -316,7 +317,7 @@ def _surely_absent(largest: float, model: TopicModel, topic: int, other: TopicMo
     """
     surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
     finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
-    return surely_there and finds_topics and largest < _APART
+    return surely_there and finds_topics and float(largest[topic]) < _APART
 
 
 def _is_noisy(model: TopicModel) -> bool:

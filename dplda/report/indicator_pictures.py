@@ -264,8 +264,8 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     notes = [
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
-        "these hold together with 95 % probability. A line without a dot: under the noise, the word cannot be told from "
-        "one that is unused elsewhere, so that only the left end of the line is known."
+        "these hold together with 95 % probability. A line without a dot: the word cannot be told from one that is "
+        "unused elsewhere, so that only the left end of the line is known."
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]

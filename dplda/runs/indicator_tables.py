@@ -150,8 +150,8 @@ def times(lift: float) -> str:
 class WordContrast:
     """A word that seems more frequent in a group than elsewhere; its shares in both, and its lift, their quotient.
 
-    Where the interval of the share elsewhere reaches 0, the quotient is noise: the value of the lift is nan then, and only
-    its lower end is known.
+    Where the interval of the share elsewhere reaches 0, the quotient is noise: the value of the lift is nan then, and
+    only its lower end is known.
     """
 
     word: str
@@ -232,7 +232,7 @@ class WordTable(IndicatorTable):
         """Return an Arrow table with a row for each group and each of its words in `distinctive`.
 
         Not all of these words are certainly more frequent in the group: the column ``certain`` tells which are
-        (`WordContrast.certain`).
+        (`WordContrast.certain`). A ``lift`` that is not known is null.
         """
         rows = [
             (group, contrast)

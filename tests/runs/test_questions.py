@@ -21,7 +21,7 @@ from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Stage
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.plan_parts import is_plan, parts_of
 from dplda.runs.questions import Question, latest_indicators, load_findings, plan_questions
-from dplda.runs.tabulation import groupings, best_tables, tables_of
+from dplda.runs.tabulation import best_tables, groupings, tables_of
 from dplda.text.categories import listed_categories
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")

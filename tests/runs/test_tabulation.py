@@ -325,16 +325,12 @@ def test_reports_take_the_latest_table_of_those_with_equal_noise(model, ledger):
 
 
 def test_all_take_the_table_with_the_least_noise(model, ledger):
-    of = str(model.facts.run)
-    tables = [
-        dplda.tabulate(model, corpus(), "product", epsilon, dataset=model.facts.dataset, ledger=ledger)
-        for epsilon in (2.0, 1.0)
-    ]
+    of, options = str(model.facts.run), {"dataset": model.facts.dataset, "ledger": ledger}
+    tables = [dplda.tabulate(model, corpus(), "product", epsilon, **options) for epsilon in (2.0, 1.0)]
     assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run]
     np.testing.assert_array_equal(best_shares(ledger, model).value, least_noisy_shares(tables, model).value)
-    other = dplda.tabulate(
-        model, corpus(), "product", 0.5, groups={"product": ["phone", "tablet"]}, dataset=model.facts.dataset, ledger=ledger
-    )
+    listed = {"product": ["phone", "tablet"]}
+    other = dplda.tabulate(model, corpus(), "product", 0.5, groups=listed, **options)
     assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run, other.run]
 
 
