@@ -244,8 +244,9 @@ class WordTable(IndicatorTable):
         columns["certain"] = [contrast.certain for _, contrast in rows]
         for name in ("share", "elsewhere", "lift"):
             for suffix, end in (("", "value"), ("_low", "low"), ("_high", "high")):
-                columns[name + suffix] = [float(getattr(getattr(each, name), end)) for _, each in rows]
-        return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})  # nan is null
+                numbers = [float(getattr(getattr(each, name), end)) for _, each in rows]
+                columns[name + suffix] = pa.array(numbers, pa.float64(), from_pandas=True)  # which makes nan null
+        return pa.table(columns)
 
     def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
         """Return the distinctive words of each group as plain JSON; null for a group that is too small."""
