@@ -267,18 +267,14 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         print_json(_contrast_record(models, compared, shares))
         return
     runs = [model.facts.run or given for model, given in zip(models, (first, second), strict=True)]
-    names = [
-        [
-            f"{t} {title}{'' if t in model.listed_topics else ' (noise)'}"
-            for t, title in enumerate(model.titles(_TITLE_WORDS))
-        ]
-        for model in models
-    ]
+    names = [[f"{topic} {title}" for topic, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
         return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(pair.topics)]
 
-    if compared.same:
+    if not compared.same:
+        say("No topic is the same in both runs.")
+    else:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
         titles = (f"topic of {runs[0]}", f"the same in {runs[1]}")
         table((titles[0], "share", titles[1], "share", "correlation"), same, wide=titles)
@@ -297,7 +293,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         "generate, and not in yours; topics are the same from 0.5 on, each the same as one other at most. A topic is "
         "only in one run if the other has nothing near it, which noise hardly explains. An unclear one may be missing "
         "from the other run because of noise, be called noise there, or be near a topic that another one is the same "
-        "as."
+        "as. Topics called noise are not compared."
     )
     if any(share["low"] is None for part in shares for share in part):
         say(

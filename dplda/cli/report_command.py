@@ -59,7 +59,8 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     "--same-text",
     metavar="NAME",
     multiple=True,
-    help="Also count the runs on this dataset, another name of the same documents, and say so; may be repeated.",
+    help="Also count the runs on this dataset, another name of the same documents, and say so; may be repeated. All "
+    "RUNs are of these documents then.",
 )
 @json_option
 @ledger_option
@@ -276,11 +277,11 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Sequence[RunRecord]) -> list[Tables]:
     """Return what the ledger, if it exists, has about the topics of `models`, and the counts and words of their texts.
 
-    These are those of the `counted` runs, or the latest ones. Only the latest of several tables by the same attributes
-    is included. Raises `InputError` for counts of other texts.
+    These are those of the `counted` runs, or the latest ones. Of several tables of the same groups, only the one with
+    the least noise is included. Raises `InputError` for counts of other texts.
     """
     from dplda.runs.questions import latest_indicators, load_indicators
-    from dplda.runs.tabulation import latest_tables
+    from dplda.runs.tabulation import best_tables
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
@@ -290,7 +291,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     for other in (run for run in counted if run.dataset not in datasets):
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
     return [
-        *(tables for name in names for tables in latest_tables(ledger, name)),
+        *(tables for name in names for tables in best_tables(ledger, name)),
         *(map(load_indicators, counted) if counted else []),
         *(answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)),
     ]
@@ -315,9 +316,9 @@ def _guarantees(
 ) -> dict[str, AllRuns]:
     """Return what the ledger, if it exists, has recorded of all runs of each dataset with `shown_runs`.
 
-    The runs of the datasets `same_text` count, too. Says on standard error where other names share the documents of a
-    dataset, which no report may show unless they are among `same_text`. Raises `InputError` if no total can be stated
-    for all these names.
+    With `same_text`, all datasets of the page and those of `same_text` are names of the same documents, and their runs
+    count together. Says on standard error where other names share the documents of a dataset, which no report may show
+    unless they are among `same_text`. Raises `InputError` if no total can be stated for all these names.
     """
     from dplda.report.promise import all_runs_with
 
@@ -328,23 +329,24 @@ def _guarantees(
         return {}
     records, runs = {record.name: record for record in ledger.datasets()}, ledger.runs()
     found = all_runs_with(list(records.values()), shown_runs, runs)
-    if same_text and len(found) != 1:
-        raise InputError("--same-text is for a report of runs on one dataset of the ledger.")
+    if same_text and not found:
+        raise InputError("--same-text is for a report of runs that the ledger knows. See: dplda runs")
+    same_names = (*found, *same_text) if same_text else ()
     for name, together in found.items():
         record = records[name]
-        counted = tuple(dict.fromkeys((name, *same_text)))
+        counted = tuple(dict.fromkeys((name, *same_names)))
         if len(counted) > 1:
             guarantee = ledger.guaranteed_together(*counted)
             found[name] = together.with_others({each: records[each].grant for each in counted}, guarantee, runs)
         left = [other for other in record.linked if other not in counted]
         if left:
             counts = sum(len(records[other].runs) for other in left)
-            options = " ".join(f"--same-text {shlex.quote(other)}" for other in left)
+            options = " ".join(f"--same-text {shlex.quote(other)}" for other in (*same_text, *left))
             in_batches = any(records[each].parallel for each in (*counted, *left))  # then no total can be stated
             say(
                 f"Dataset {name} (exact, not for publication): it shares documents with {', '.join(left)}, whose "
                 f"{counts} {'run is' if counts == 1 else 'runs are'} not counted here."
-                + ("" if in_batches else f" If readers may know that, count them: {options}."),
+                + ("" if in_batches else f" If readers may know that, count them: dplda report RUN... {options}."),
                 error=True,
                 style="yellow",
             )

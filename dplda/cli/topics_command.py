@@ -49,7 +49,8 @@ _SHOWN_BATCHES = 6
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path),
-    help="Write the topics to this new CSV file, and the privacy statement next to it; with --series, the shares.",
+    help="Write all topics, with as many words as are shown for each, to this new CSV file, and the privacy statement "
+    "next to it; with --series, the shares.",
 )
 @json_option
 @ledger_option
@@ -79,12 +80,12 @@ def topics(
         return
     assert run is not None
     given = click.get_current_context().get_parameter_source("relevance")
-    if (as_json or csv_file is not None) and given is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--relevance orders what is printed; --json and --csv list words by probability.")
+    if as_json and given is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--relevance orders what is printed and --csv; --json lists words by probability.")
     model = open_model(run, ledger_path)
     shares = table_shares(model, ledger_path)
     if csv_file is not None:
-        statement = _write_csv(model, top, csv_file, shares)
+        statement = _write_csv(model, top, relevance, csv_file, shares)
         if not as_json:
             say(f"Wrote {csv_file} and {statement}.")
     if as_json:
@@ -262,13 +263,19 @@ def _share(topic: dict[str, Any]) -> str:
     return f"{value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[str, float]] | None) -> Path:
-    """Write the topics to `path`, and the privacy statement beside it; returns the path of the statement."""
+def _write_csv(
+    model: TopicModel, top: int, relevance: float, path: Path, shares: Sequence[dict[str, float]] | None
+) -> Path:
+    """Write the topics to `path` with the words that are printed, and the privacy statement beside it.
+
+    Returns the path of the statement.
+    """
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
         (
             t["topic"],
+            t.get("name", ""),
             t["prevalence"],
             word,
             probability,
@@ -277,10 +284,10 @@ def _write_csv(model: TopicModel, top: int, path: Path, shares: Sequence[dict[st
             t.get("among_ten", {}).get(word, ""),
             *(t["share"].values() if "share" in t else ()),
         )
-        for t in topics_json(model, top, shares)
-        for word, probability in t["words"]
+        for t, words in zip(topics_json(model, top, shares), model.relevant_words(top, relevance), strict=True)
+        for word, probability in words
     )
-    columns = ["topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
+    columns = ["topic", "name", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
     by_table = ["share", "share_low", "share_high"] if shares else []
     write_file(path, csv_text([*columns, *by_table], rows))
     write_file(statement, statement_json(model))

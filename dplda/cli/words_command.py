@@ -105,14 +105,14 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
-    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, times
+    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, certain_of, times
 
     rows: list[tuple[str, ...]] = []
     distinctive = one.distinctive()
     for row, contrasts, rest in zip(one.rows, distinctive, one.rest, strict=True):
         if rest and (one.compares_two or (contrasts is None and one.name.startswith("category("))):
             continue  # of all others, which are compared with nothing, or of a category, which has none
-        certain = [f"{each.word} {times(each.lift.low)}" for each in contrasts or () if each.certain]
+        certain = [f"{each.word} {times(each.lift.low)}" for each in certain_of(contrasts)]
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
     head = "words that are more frequent here, and at least how many times"
     table((*one.by, head), rows, wide=head)
@@ -122,7 +122,7 @@ def _show_table(one: WordTable) -> None:
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
         f"probability. {WEIGHED}"
     )
-    if not any(each.certain for contrasts in distinctive for each in contrasts or ()):
+    if not any(map(certain_of, distinctive)):
         say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")
     if any(name.startswith("category(") for name in one.by):
         say(OWN_WORDS)

@@ -257,14 +257,12 @@ class ComparedTopics:
         return float(np.mean([pair.correlation for pair in self.pairs]))
 
     def nearest(self, side: int) -> list[TopicPair]:
-        """Return each listed topic of the model `side`, 0 or 1, with the topic of the other that is most correlated.
-
-        That one may be called noise in its own run: a topic that it looks like is in that run, too.
-        """
+        """Return each listed topic of the model `side`, 0 or 1, with the listed topic of the other most correlated."""
+        first, second = self.topics
         if side == 0:
-            places = [(topic, int(self.correlations[topic].argmax())) for topic in self.topics[0]]
+            places = [(topic, max(second, key=lambda j: self.correlations[topic, j])) for topic in first]
         else:
-            places = [(int(self.correlations[:, topic].argmax()), topic) for topic in self.topics[1]]
+            places = [(max(first, key=lambda i: self.correlations[i, topic]), topic) for topic in second]
         return [TopicPair(i, j, float(self.correlations[i, j])) for i, j in places]
 
 
@@ -299,15 +297,19 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
     )
+    largest = correlations.max(axis=1), correlations.max(axis=0)
     only = (
-        tuple(pair for pair in compared.nearest(0) if _surely_absent(pair, first, pair.first, second)),
-        tuple(pair for pair in compared.nearest(1) if _surely_absent(pair, second, pair.second, first)),
+        tuple(pair for pair in compared.nearest(0) if _surely_absent(largest[0], pair.first, first, second)),
+        tuple(pair for pair in compared.nearest(1) if _surely_absent(largest[1], pair.second, second, first)),
     )
     return replace(compared, only=only)
 
 
-def _surely_absent(nearest: TopicPair, model: TopicModel, topic: int, other: TopicModel) -> bool:
-    """Whether noise hardly explains that `other` has no `topic` of `model`, whose `nearest` one is given.
+def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, other: TopicModel) -> bool:
+    """Whether noise hardly explains that `other` has no `topic` of `model`.
+
+    `largest` has the largest correlation of each topic of `model` with any topic of `other`, also with those that are
+    called noise there: a topic that one of these looks like is in that run, too.
 
     Of 277 topics this probable, in 23 pairs of runs on the same text, 2 were called absent (docs/design-log.md). Runs
     whose own topics are mostly noise were not measured, nor were models that do not know how probable their topics are:
@@ -315,7 +317,7 @@ def _surely_absent(nearest: TopicPair, model: TopicModel, topic: int, other: Top
     """
     surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
     finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
-    return surely_there and finds_topics and nearest.correlation < _APART
+    return surely_there and finds_topics and float(largest[topic]) < _APART
 
 
 def _is_noisy(model: TopicModel) -> bool:

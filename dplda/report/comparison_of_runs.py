@@ -54,23 +54,33 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         )
         for pair in sorted(compared.same, key=lambda pair: -pair.correlation)
     ]
-    left = ""
+    left, unmatched = "", list[tuple[str, ...]]()
     for side, name in enumerate(names):
         only = [few[side][pair.topics[side]] for pair in compared.only[side]]
         unclear = [few[side][pair.topics[side]] for pair in compared.unclear[side]]
+        unmatched += [
+            (few[side][pair.topics[side]], shown(name), few[1 - side][pair.topics[1 - side]], f"{pair.correlation:.2f}")
+            for pair in (*compared.only[side], *compared.unclear[side])
+        ]
         if only:
             left += f" Only in {shown(name)}: {'; '.join(only)}."
         if unclear:
             left += (
                 f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
             )
-    same = f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs."
+    same = (
+        f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs. Each is shown as in "
+        f"{shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}"
+        if bars
+        else "No topic is the same in both runs. The numbers below tell which are nearest."
+    )
     return Picture(
         name="matched-topics",
         title="Topics that both runs have",
         alt=f"Bar chart of {len(bars)} pairs of topics that are the same.",
-        note=f"{same} Each is shown as in {shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}{left}",
+        note=f"{same}{left}",
         drawing=Bars(bars, longest=1.0),
+        table=Table(("topic", "in", "nearest in the other run", "correlation"), unmatched) if unmatched else None,
         definition=f"{_DEFINITION} The runs share {len(compared.words):,} words, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}.",
     )

@@ -42,6 +42,7 @@ from dplda.runs.indicator_tables import (
     WordContrast,
     Words,
     WordTable,
+    certain_of,
     times,
 )
 from dplda.runs.released_table import Tables
@@ -260,8 +261,8 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     notes = [
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
-        "these hold together with 95 % probability. A line without a dot: the word is hardly used elsewhere, and only "
-        "the end of the line is known."
+        "these hold together with 95 % probability. A line without a dot: the word cannot be told from one that is "
+        "unused elsewhere, so that only the left end of the line is known."
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
@@ -282,9 +283,9 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
 
 
 def certain_words(table: WordTable, hidden: Sequence[str] = ()) -> dict[str, list[WordContrast]]:
-    """Return the words that are certainly more frequent in each group, except those `hidden`, where there are some."""
+    """Return `certain_of` the words of each group, except those `hidden`, where there are some."""
     kept = {
-        _group(table, row): [each for each in found or () if each.certain and not is_hidden(each.word, hidden)]
+        _group(table, row): [each for each in certain_of(found) if not is_hidden(each.word, hidden)]
         for row, found in zip(table.rows, table.distinctive(), strict=True)
     }
     return {group: found for group, found in kept.items() if found}
@@ -301,7 +302,7 @@ def dots(groups: dict[str, list[WordContrast]]) -> Chart:
     most = max((_MOST_ROWS - len(groups)) // len(groups), 1)
     kept = {group: found[:most] for group, found in groups.items()}
     found = [each for words in kept.values() for each in words]
-    ends = [each.lift.low for each in found] + [v for each in found if math.isfinite(v := each.lift.value)]
+    ends = [each.lift.low for each in found] + [v for each in found if not math.isnan(v := each.lift.value)]
     limit = 2 * max(ends)
     n_rows = len(kept) + len(found)
 
@@ -316,7 +317,7 @@ def dots(groups: dict[str, list[WordContrast]]) -> Chart:
                 labels.append(shortened(each.word, _LONGEST))
                 value, low, high = each.lift.value, each.lift.low, min(each.lift.high, limit)
                 panel.plot([low, high], [row, row], color=BLUE, linewidth=1.6)
-                if value < limit:
+                if not math.isnan(value):
                     panel.plot([value], [row], marker="o", color=BLUE, markersize=6, linestyle="")
                 if each.lift.high > limit:
                     panel.plot([limit], [row], marker=">", color=BLUE, markersize=6, linestyle="", clip_on=False)
@@ -353,6 +354,4 @@ def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
 
 def _lift(contrast: WordContrast) -> str:
     value, low, high = contrast.lift.value, contrast.lift.low, contrast.lift.high
-    if not math.isfinite(value):
-        return f"at least {times(low)}"
-    return f"{value:.1f} ({f'{times(low)} to {high:.1f}' if math.isfinite(high) else f'at least {times(low)}'})"
+    return f"at least {times(low)}" if math.isnan(value) else f"{value:.1f} ({times(low)} to {high:.1f})"

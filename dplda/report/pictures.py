@@ -306,6 +306,8 @@ class Picture:
     """Its numbers; bars that print theirs need none."""
     definition: str = ""
     """How the numbers are computed, for specialists."""
+    further: Sequence[str] = ()
+    """Certain differences that the note only counts."""
 
 
 def shown(text: object) -> str:

@@ -146,6 +146,7 @@ def _picture(
         title=heading(table, by) + elsewhere,
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {certain_differences(table, names)}",
+        further=further_differences(table, names),
         drawing=drawing(table, names),
         table=_numbers(table, names, by, tables.privacy.unit),
     )
@@ -189,15 +190,25 @@ def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
 
 def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:
     """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
-    certain = [change for change in table.changes() if change.topic in names]
     if tells_nothing(table):
         return "All of them are too small to tell."
+    certain = _certain(table, names, noun)
     if not certain:
         return f"No difference {table.since} holds with 95 % probability."
-    largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
-    told = shown("; ".join(change.describe(names[change.topic], noun) for change in largest))
-    more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""
-    return f"With 95 % probability, all of these hold: {told}{more}."
+    more = f"; and {len(certain) - _MOST_CHANGES} more" if len(certain) > _MOST_CHANGES else ""
+    return f"With 95 % probability, all of these hold: {'; '.join(certain[:_MOST_CHANGES])}{more}."
+
+
+def further_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> list[str]:
+    """Describe the certain differences that `certain_differences` only counts, the largest first."""
+    return [] if tells_nothing(table) else _certain(table, names, noun)[_MOST_CHANGES:]
+
+
+def _certain(table: ReleasedTable, names: dict[int, str], noun: str) -> list[str]:
+    """Describe all certain differences between groups, the largest first."""
+    certain = [change for change in table.changes() if change.topic in names]
+    certain.sort(key=lambda change: -abs(change.value))
+    return [shown(change.describe(names[change.topic], noun)) for change in certain]
 
 
 def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) -> Table:

@@ -8,7 +8,7 @@ interval of a quotient is the range of its values over this box.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -165,7 +165,11 @@ def times(lift: float) -> str:
 
 @dataclass(frozen=True)
 class WordContrast:
-    """A word that seems more frequent in a group than elsewhere; its shares in both, and its lift, their quotient."""
+    """A word that seems more frequent in a group than elsewhere; its shares in both, and its lift, their quotient.
+
+    Where the interval of the share elsewhere reaches 0, the quotient is noise: the value of the lift is nan then, and
+    only its lower end is known.
+    """
 
     word: str
     share: Estimates[float]
@@ -178,12 +182,17 @@ class WordContrast:
         return self.lift.low > 1
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; an unbounded end is null."""
+        """Return plain JSON; an unbounded end, and a lift that is not known, are null."""
         found: dict[str, Any] = {"word": self.word}
         for name in ("share", "elsewhere", "lift"):
             numbers = getattr(self, name).to_json().items()
             found[name] = {end: value if np.isfinite(value) else None for end, value in numbers}
         return found
+
+
+def certain_of(contrasts: Sequence[WordContrast] | None) -> list[WordContrast]:
+    """Return those of `contrasts` that are certain, by the lower end of their lift, largest first."""
+    return sorted((each for each in contrasts or () if each.certain), key=lambda each: -each.lift.low)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +231,8 @@ class WordTable(IndicatorTable):
         rest, rest_size, rest_std = others @ self.totals, others @ self.counts, self.std * np.sqrt(others.sum(axis=1))
         elsewhere = _quotients(rest, rest_size, q * rest_std)
         with np.errstate(divide="ignore", invalid="ignore"):
-            lift = Estimates(own.value / elsewhere.value, own.low / elsewhere.high, own.high / elsewhere.low)
+            value = np.where(elsewhere.low > 0, own.value / elsewhere.value, np.nan)
+            lift = Estimates(value, own.low / elsewhere.high, own.high / elsewhere.low)
         keyness = _keyness(self.totals, self.counts, np.maximum(rest, 0) + _CAUTION * rest_std[:, None], rest_size)
         found: list[list[WordContrast] | None] = []
         for row in range(n_rows):
@@ -239,7 +249,7 @@ class WordTable(IndicatorTable):
         """Return an Arrow table with a row for each group and each of its words in `distinctive`.
 
         Not all of these words are certainly more frequent in the group: the column ``certain`` tells which are
-        (`WordContrast.certain`).
+        (`WordContrast.certain`). A ``lift`` that is not known is null.
         """
         rows = [
             (group, contrast)
@@ -251,8 +261,9 @@ class WordTable(IndicatorTable):
         columns["certain"] = [contrast.certain for _, contrast in rows]
         for name in ("share", "elsewhere", "lift"):
             for suffix, end in (("", "value"), ("_low", "low"), ("_high", "high")):
-                columns[name + suffix] = [float(getattr(getattr(each, name), end)) for _, each in rows]
-        return pa.table({name: pa.array(values) for name, values in columns.items()})
+                numbers = [float(getattr(getattr(each, name), end)) for _, each in rows]
+                columns[name + suffix] = pa.array(numbers, pa.float64(), from_pandas=True)  # which makes nan null
+        return pa.table(columns)
 
     def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
         """Return the distinctive words of each group as plain JSON; null for a group that is too small."""

@@ -537,20 +537,21 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     return Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
 
 
-def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
-    """Return the tables of the topics of the run `of`; only the latest of several tables by the same attributes.
+def best_tables(ledger: Ledger, of: str) -> list[Tables]:
+    """Return the tables of the topics of the run `of`, only the one with the least noise of several of the same groups.
 
-    Tables that compare other groups, or are of another dataset, are other tables.
+    That is the latest one of several with equal noise. Tables of another dataset are other tables.
     """
-    found: list[Tables] = []
-    seen = set[tuple[object, ...]]()
-    for run in reversed(tables_of(ledger, of)):
-        loaded = load_tables(run)
-        new = tuple(one for one in loaded if (loaded.dataset, *subject(one)) not in seen)
-        seen |= {(loaded.dataset, *subject(one)) for one in loaded}
-        if new:
-            found.append(replace(loaded, tables=new))
-    return found[::-1]
+    loaded = [load_tables(run) for run in tables_of(ledger, of)]
+    best: dict[tuple[object, ...], ReleasedTable] = {}
+    for tables in loaded:
+        for one in tables:
+            key = tables.dataset, one.by, one.groups
+            if key not in best or one.std <= best[key].std:
+                best[key] = one
+    kept = {id(one) for one in best.values()}
+    found = [replace(each, tables=tuple(one for one in each if id(one) in kept)) for each in loaded]
+    return [each for each in found if each.tables]
 
 
 def subject(table: ReleasedTable) -> tuple[object, ...]:
@@ -563,4 +564,4 @@ def subject(table: ReleasedTable) -> tuple[object, ...]:
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
     """Return `least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
-    return least_noisy_shares([load_tables(run) for run in tables_of(ledger, model.facts.run or "")], model)
+    return least_noisy_shares(best_tables(ledger, model.facts.run or ""), model)

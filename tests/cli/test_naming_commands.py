@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 from handmade import make_model
 
@@ -184,3 +185,13 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
     assert "differ between runs by noise alone" in answer.out
     assert Path("page.html").exists()
     assert dplda("contrast", "./m", "./n", "--output", "page.html").status == 2
+
+
+def test_collections_without_a_topic_in_common_are_told_so(dplda, model: Path, home: Path) -> None:
+    first = make_model()
+    rows = np.kron(np.eye(3), np.ones(4)) + 0.01, np.tile(np.eye(3), 4) + 0.01
+    for name, themes in zip("ab", rows, strict=True):
+        replace(first, topics=themes / themes.sum(axis=1, keepdims=True), counts=None).save(home / name)
+    shown = dplda("contrast", "./a", "./b").out
+    assert shown.startswith("No topic is the same in both runs.")
+    assert "nearest in" in shown

@@ -195,6 +195,29 @@ def test_names_that_are_unknown_or_too_few_are_refused_with_the_reason(dplda, ho
 
 
 @pytest.mark.usefixtures("without_charts")
+def test_a_page_of_two_names_of_the_same_documents_follows_the_hint_of_contrast(dplda, home: Path) -> None:
+    """The hint named an option that contrast does not have, and that report refused for two datasets."""
+    ledger = Ledger()
+    for name, epsilon in (("a", 8.0), ("b", 2.0)):
+        ledger.grant(name, epsilon, 1e-5)
+        with_facts(make_model(), run=spend(ledger, name, events=LITTLE).run, dataset=name).save(home / name)
+    told = dplda("contrast", "./a", "./b", "-o", "c.html").err
+    assert "If readers may know that, count them: dplda report RUN... --same-text b." in " ".join(told.split())
+    told = dplda("report", "./a", "./b", "-o", "d.html", "--same-text", "b")
+    assert (told.status, told.err) == (0, "")
+    page = text_of(Path("d.html"))
+    for names in (("a", "b"), ("b", "a")):
+        under = " and ".join(f"<bdi>{name}</bdi>" for name in names)
+        assert f"This holds for the 2 runs recorded under the names {under} together (differentially private" in page
+    assert page.count("differentially private with epsilon = 8 and delta = 1e-05") == 2
+    assert "but how far it is raised may depend on what the runs showed), not only for the run on this page." in page
+    with_facts(make_model(), run=spend(ledger, "c", "g", events=LITTLE).run, dataset="c").save(home / "c")
+    told = dplda("report", "./a", "./c", "-o", "e.html", "--same-text", "b")
+    assert told.status == 2
+    assert "knows of no document that 'c' shares with 'a'" in told.err
+
+
+@pytest.mark.usefixtures("without_charts")
 def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:
     hidden = make_model().top_words(1)[0][0][0]
     answer = dplda(

@@ -37,11 +37,20 @@ def test_the_table_shows_words_and_no_markup_acts(dplda, home: Path, model: Topi
 
 
 def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:
-    assert dplda("topics", saved, "--top", 3, "--csv", home / "t.csv").status == 0
-    with (home / "t.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
-    assert len(rows) == 9
+    (home / "l.yaml").write_text("1: Heating")
+    assert dplda("label", saved, "--labels", "l.yaml").status == 0
+    for relevance in (0.6, 1.0):
+        (home / "t.csv").unlink(missing_ok=True)
+        (home / "t.privacy.json").unlink(missing_ok=True)
+        shown = dplda("topics", saved, "--top", 3, "--all", "--relevance", relevance, "--csv", home / "t.csv")
+        assert shown.status == 0
+        with (home / "t.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert list(rows[0]) == ["topic", "name", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
+        assert len(rows) == 9
+        assert [row["name"] for row in rows] == [""] * 3 + ["Heating"] * 3 + [""] * 3
+        for topic in range(3):
+            assert " ".join(row["word"] for row in rows if row["topic"] == str(topic)) in shown.out
 
 
 @pytest.mark.parametrize("sound", [True, False])

@@ -273,6 +273,22 @@ def test_two_runs_are_compared_as_the_command_does_and_noise_is_not_shown() -> N
     assert f"The runs share {len(result.words):,} words" in picture.definition
 
 
+def test_runs_without_a_topic_in_common_are_told_so_with_the_nearest_topics() -> None:
+    first = run_model("a")
+    assert len(first.vocabulary) == 12
+    rows = np.kron(np.eye(3), np.ones(4)) + 0.01, np.tile(np.eye(3), 4) + 0.01
+    apart = [replace(first, topics=themes / themes.sum(axis=1, keepdims=True)) for themes in rows]
+    result = contrast(*apart)
+    assert not result.same
+    (picture,) = compared(apart, ["a", "b"])
+    assert "No topic is the same in both runs." in picture.note
+    assert "beside" not in picture.note
+    assert picture.table is not None
+    assert len(picture.table.rows) == 6
+    numbers = [f"{pair.correlation:.2f}" for side in (0, 1) for pair in (*result.only[side], *result.unclear[side])]
+    assert [row[-1] for row in picture.table.rows] == numbers
+
+
 def test_three_runs_are_compared_with_the_one_that_agrees_most() -> None:
     twins = [run_model("a"), run_model("b", seed=1), run_model("c")]
     overview, topics = compared(twins, ["a", "b", "c"])

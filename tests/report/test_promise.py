@@ -54,8 +54,11 @@ def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of
     first = promised(Page(_render([model], None, of_all(3))))
     success = percent(promise.success_under_filter(8.0, 1e-5), upwards=True)
     assert f"guesses from everything that the 3 recorded runs released is right at most {success}" in first
-    assert "This holds for the 3 runs recorded under the name toys together, not only for the run on this page" in first
-    assert "epsilon = 8 and delta = 1e-05" in first
+    total = (
+        "This holds for the 3 runs recorded under the name toys together (differentially private with epsilon = 8 and "
+    )
+    assert f"{total}delta = 1e-05, the largest total" in first, "it is not that of the run on the page"
+    assert "what the runs showed), not only for the run on this page." in first
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in first
     assert percent(promise.success_at_most(model.privacy), upwards=True) not in first, "one number"
     assert not set("εδμ") & set(first)
@@ -226,12 +229,8 @@ def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant
     assert told.count("together, the guarantee is <this>.") == 6  # for each run what is covered, and two facts
     settings = told.index("2 runs: their settings")
     assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
-    assert (
-        told.count(
-            "This holds for the 2 runs recorded under the name toys together, not only for the runs on this page"
-        )
-        == 1
-    )
+    assert told.count("This holds for the 2 runs recorded under the name toys together (differentially private") == 1
+    assert told.count("what the runs showed), not only for the runs on this page.") == 1
     assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 

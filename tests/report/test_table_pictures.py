@@ -231,6 +231,21 @@ def test_a_table_without_groups_is_in_the_first_picture_alone() -> None:
     assert "differ by" not in both
 
 
+@pytest.mark.usefixtures("without_charts")
+def test_every_certain_difference_is_on_the_page() -> None:
+    found = tables(MODEL, range(20_000, 30_000, 1000), ["desk"])
+    names = {topic: f"{topic} {TOPICS.title(topic)}" for topic in MODEL.listed_topics}
+    told = [change.describe(names[change.topic]) for change in found[0].changes() if change.topic in names]
+    (picture,) = drawn(range(20_000, 30_000, 1000), ["desk"])
+    assert len(told) > 5
+    assert len(picture.further) == len(told) - 5
+    assert f"; and {len(told) - 5} more." in picture.note
+    text = Page(_render([MODEL], tables=[found])).text
+    assert f"{len(told) - 5} more certain differences: How topics differ by desk" in text
+    assert all(each in text for each in told)
+    assert not drawn((2000, 1500))[0].further
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "points"),
     [

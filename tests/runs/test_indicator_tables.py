@@ -9,7 +9,7 @@ import pytest
 from full_helpers import full_after
 from scipy.stats import binom
 
-from dplda.runs.indicator_tables import CountTable, WordTable, times
+from dplda.runs.indicator_tables import CountTable, WordTable, certain_of, times
 
 SIZES = (3000, 10_000, 500)
 
@@ -235,3 +235,26 @@ def test_a_word_whose_noise_elsewhere_is_far_below_zero_has_a_finite_lift():
     assert 1 < found.lift.low < np.inf
     assert found.certain
     assert table.plot() is not None
+
+
+def test_a_lift_over_a_share_that_may_be_zero_has_no_value_and_does_not_stretch_the_axis():
+    totals = np.array([[400.0, 100.0, 330.0], [1.0, 300.0, 250.0], [0.0, 0.0, 0.0]])
+    groups = (("a", "b", "(all others)"),)
+    table = WordTable(("team",), groups, (False,), totals, np.array([1000.0, 1000.0, 0.0]), 5.0, titles=("x", "y", "z"))
+    x, z = certain_of(table.distinctive()[0])
+    assert (x.elsewhere.low, z.elsewhere.low > 0) == (0, True)
+    assert np.isnan(x.lift.value)
+    assert z.lift.low < z.lift.value < z.lift.high < np.inf
+    assert (x.to_json()["lift"]["value"], table.to_arrow()["lift"][0].as_py()) == (None, None)
+    (axes,) = table.plot().axes
+    assert axes.get_xlim()[1] == pytest.approx(2 * x.lift.low)
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"].count(z.lift.value) == 1
+    assert sum(line.get_marker() == "o" for line in axes.lines) == 2, "z here, y there"
+
+
+def test_certain_words_are_ordered_by_the_number_that_is_told():
+    found = words(some_totals((2000, 2000, 2000), 50), (2000, 2000, 2000), 10.0, 0).distinctive(50)[0]
+    told = [each.lift.low for each in certain_of(found)]
+    assert len(told) > 2
+    assert told == sorted(told, reverse=True)
+    assert sorted(told) == sorted(each.lift.low for each in found or () if each.certain)

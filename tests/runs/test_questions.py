@@ -21,7 +21,7 @@ from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Stage
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.plan_parts import is_plan, parts_of
 from dplda.runs.questions import Question, latest_indicators, load_findings, plan_questions
-from dplda.runs.tabulation import groupings, latest_tables, tables_of
+from dplda.runs.tabulation import best_tables, groupings, tables_of
 from dplda.text.categories import listed_categories
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
@@ -137,7 +137,7 @@ def test_the_ledger_gives_the_same_answers_again_and_parts_that_are_like_runs(an
     assert again.dataset == findings.dataset == "tickets"
     assert [part.parameters["kind"] for part in parts_of(record)] == ["table", "count", "words"]
     assert [run.id for run in tables_of(ledger, record.id)] == [record.id]
-    assert [one.by for tables in latest_tables(ledger, record.id) for one in tables] == [("team",)]
+    assert [one.by for tables in best_tables(ledger, record.id) for one in tables] == [("team",)]
     found = latest_indicators(ledger, "tickets")
     assert [[one.by for one in tables] for tables in found] == [[("team",), ("kind",)], [("category(refund)",)]]
     assert latest_indicators(ledger, "other") == []

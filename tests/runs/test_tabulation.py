@@ -18,6 +18,7 @@ from dplda.private.noise import ExactNoise
 from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
 from dplda.runs.corpus import synthetic
+from dplda.runs.released_table import least_noisy_shares
 from dplda.runs.tabulation import best_shares, load_tables, tables_of
 
 N, D, K = 3000, 60, 3
@@ -181,7 +182,7 @@ def test_comparisons_of_other_groups_are_other_tables(model, ledger):
         ).run
         for pair in pairs
     ]
-    assert [tables.run for tables in tabulation.latest_tables(ledger, str(model.facts.run))] == runs[1:]
+    assert [tables.run for tables in tabulation.best_tables(ledger, str(model.facts.run))] == runs[1:]
 
 
 def test_a_person_counts_once_over_all_groups(model):
@@ -317,10 +318,20 @@ def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger)
     assert OTHER not in repr(tables)
 
 
-def test_reports_take_the_latest_table_of_each_kind(model, ledger):
+def test_reports_take_the_latest_table_of_those_with_equal_noise(model, ledger):
     runs = [dplda.tabulate(model, corpus(), by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
-    found = tabulation.latest_tables(ledger, str(model.facts.run))
+    found = tabulation.best_tables(ledger, str(model.facts.run))
     assert [tables.run for tables in found] == runs[1:]
+
+
+def test_all_take_the_table_with_the_least_noise(model, ledger):
+    of, options = str(model.facts.run), {"dataset": model.facts.dataset, "ledger": ledger}
+    tables = [dplda.tabulate(model, corpus(), "product", epsilon, **options) for epsilon in (2.0, 1.0)]
+    assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run]
+    np.testing.assert_array_equal(best_shares(ledger, model).value, least_noisy_shares(tables, model).value)
+    listed = {"product": ["phone", "tablet"]}
+    other = dplda.tabulate(model, corpus(), "product", 0.5, groups=listed, **options)
+    assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run, other.run]
 
 
 def test_topics_that_are_not_private_make_no_table_unless_they_are_public(model, ledger):
