@@ -325,8 +325,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
     """
     shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
-    among = "of what is about these topics" if model.facts.prior_used else "of the words"
-    part = among if by_table is None else shown(f"of the average {model.privacy.unit}")
+    part = run_pictures.share_of(model, "" if by_table is None else model.privacy.unit)
     cards = []
     for topic in model.listed_topics:
         words = topics.words[topic]
