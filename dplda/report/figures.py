@@ -103,7 +103,11 @@ def draw_table(table: ReleasedTable) -> Drawing:
         raise InputError(f"all groups of the table by {shown(table.name)} are too small to tell: nothing to draw.")
     title = table_pictures.heading(table, shown(table.name))
     unit = "" if table.period_axis is None else ", in percent"
-    return _drawing(label, f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))
+    certain, of = len(table.changes()), f"difference {table.since} holds"
+    if certain > 1:
+        of = f"differences {table.since} hold, all together,"
+    line = f"{certain or 'No'} {of} with 95 % probability."
+    return _drawing(label, f"{title}{unit}\n{line}", *_drawn(table_pictures.drawing(table, names)))
 
 
 @quiet()

@@ -109,6 +109,17 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
         few.plot()
 
 
+@pytest.mark.parametrize(("moved", "told"), [(0, "No difference {} holds"), (300, "differences {} hold, all together")])
+def test_a_picture_says_how_many_differences_are_certain(moved: int, told: str) -> None:
+    totals = np.full((4, 3), 300.0)
+    totals[0] += moved, -moved / 2, -moved / 2
+    for name, since in (("month(date)", "from one period to the next"), ("ward", "between a group and all others")):
+        found = ReleasedTable((name,), (MONTHS,), (False,), totals, totals.sum(axis=1), 3.0)
+        (line,) = [text for text in texts(found.plot()) if text.endswith("with 95 % probability.")]
+        assert told.format(since) in line
+        assert line.startswith(f"{len(found.changes()) or 'No'} ")
+
+
 @pytest.mark.parametrize("n_groups", [12, 13])
 def test_a_heat_map_has_numbers_or_a_colour_bar(n_groups: int) -> None:
     found = table(("ward",), ((*(f"g{i}" for i in range(n_groups)), "other"),))
