@@ -332,7 +332,7 @@ def load(directory: str | Path) -> TopicModel:
     """
     folder = Path(directory)
     if not os.path.isfile(folder / TEXT_FILE):
-        raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs`.")
+        raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs` (Ledger.runs).")
     try:
         raw = (folder / TEXT_FILE).read_bytes()
         arrays = (folder / _ARRAY_FILE).read_bytes()

@@ -87,7 +87,7 @@ def write_report(
     if isinstance(tables, Tables):
         tables = [tables]
     if not models and comparison is None:
-        raise InputError("a report needs at least one run. List runs with `dplda runs`.")
+        raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
     try:
         today = date or datetime.date.today()
         page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables, examples)

@@ -56,9 +56,11 @@ def _folder(run: RunRecord) -> Path:
     if not run.model:
         if run.result is not None:
             kind, of = run.parameters.get("kind"), run.parameters.get("of")
-            raise InputError(f"Run {run.id} is the {kind} of run {of} and has no model. List runs with `dplda runs`.")
+            raise InputError(
+                f"Run {run.id} is the {kind} of run {of} and has no model. List runs with `dplda runs` (Ledger.runs)."
+            )
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.status_in_words
-        raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs` (Ledger.runs).")
     if not os.path.isfile(Path(run.model) / topic_model.TEXT_FILE):
         raise InputError(f"The model of run {run.id} is no longer in {run.model}. If you moved it, give its new path.")
     return Path(run.model)

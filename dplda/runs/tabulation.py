@@ -532,7 +532,7 @@ def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
 def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     """Return the tables that `run` released. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
-        raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs` (Ledger.runs).")
     of = str(run.parameters.get("of", ""))
     return Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
 
