@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
@@ -168,8 +169,10 @@ def prepare_tables(
     for column in stored_columns(tables):
         if column not in corpus.group_columns:
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
+            close = get_close_matches(column, corpus.group_columns, n=1)
+            read = f"Did you mean {close[0]!r}? If not, read" if close else "Read"
             raise InputError(
-                f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
+                f"The corpus was read without column {column!r}.{kept} {read} it with group_fields=[{column!r}], or "
                 f"import it again: dplda corpus import --group-field {shlex.quote(column)}"
             )
     for table in tables:
