@@ -144,6 +144,25 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert not (home / "none.html").exists()
 
 
+def test_a_run_of_a_plan_without_topics_is_told_to_have_a_page_of_its_own(dplda, home, plan):
+    counted = written(home, "counted.yaml", epsilon=1, questions=[PLAN["questions"][2]])
+    assert dplda("ask", counted, "--yes").status == 0
+    assert dplda("ask", plan, "--yes").status == 0
+    without, topics = (run.id for run in Ledger().runs())
+    for command in (
+        ("report", without, topics),
+        ("report", topics, without),
+        ("topics", without),
+        ("export", without, "--to", "csv", "x"),
+        ("tree", without),
+    ):
+        answer = dplda(*command)
+        assert answer.status == 2
+        assert answer.err.count("\n") == 1
+        assert f"Run {without} released answers to 1 question and no topics. `dplda report {without}`" in answer.err
+    assert dplda("report", without).status == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
