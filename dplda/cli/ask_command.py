@@ -103,10 +103,11 @@ def ask(
             categories.try_out()
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)
-        if (fit := fit_of(file.questions, asked)) is not None and report.sample is not None and not asked.series:
+        fit, settings = fit_of(file.questions, asked), planned.fit
+        if fit is not None and settings is not None and not settings.continues_series and report.sample is not None:
             report.unit = file.reading.get("unit_field")
             report.n_units = estimated_units(report.sample, report.unit)
-            tell_expected(report, fit[0].settings(), partial(_in_plan, share=fit[1], delta=asked.delta))
+            tell_expected(report, settings, partial(_in_plan, share=fit[1], delta=asked.delta))
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)

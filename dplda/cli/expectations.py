@@ -32,7 +32,7 @@ def tell_expected(
     n_units, unit = report.n_units, report.unit
     if not n_units:
         return []
-    best = advise(n_units)
+    best = advise(n_units) if settings is None else advise(n_units, settings)
     given = best if settings is None else judge(settings, n_units)
     with_prior = settings is not None and settings.prior is not None
     if with_prior and given.prior_helps:
@@ -45,9 +45,12 @@ def tell_expected(
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
     helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
     if not given.ends_with_topics:
+        ends = "counting them, having spent a thousandth of its budget"
+        if not given.enough_words:
+            ends = "it has chosen words, because so few of them are frequent enough"
         report.remarks.append(
-            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
-            f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
+            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}. What "
+            f"helps: {'; or '.join(helps)}."
         )
         report.condition = "Once there is enough text"
         if settings is None and given.prior_helps:

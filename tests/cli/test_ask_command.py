@@ -153,7 +153,7 @@ def test_a_run_of_a_plan_without_topics_is_told_to_have_a_page_of_its_own(dplda,
         ("report", without, topics),
         ("report", topics, without),
         ("topics", without),
-        ("export", without, "--to", "csv", "x"),
+        ("export", without, "--to", "csv", "--out", "x"),
         ("tree", without),
     ):
         answer = dplda(*command)
@@ -264,6 +264,27 @@ def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
     assert second.status == 0, second.err
     assert [(run.dataset, run.batch) for run in Ledger().runs()] == [("weekly", "w1"), ("weekly", "w2")]
     assert "one batch of the series" in (home / "w2.html").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_judges_the_first_batch_of_a_series_and_no_later_one(dplda, home, plan):
+    def told(*typed: object) -> str:
+        answer = dplda(*typed, "--dry-run")
+        assert answer.status == 0, answer.err
+        return " ".join(answer.out.split())
+
+    eight = written(home, series="weekly", epsilon=2, questions=[{"ask": "What is it about?", "fit": {"topics": 8}}])
+    remark = "too few for 8 topics at epsilon 2, and a run probably ends after it has chosen words"
+    assert remark in told("ask", eight, "--batch", "w1")
+    assert remark in told("fit", "tickets.jsonl", "--series", "weekly", "--topics", 8)
+    two = written(home, "two.yaml", series="weekly", epsilon=0.1, questions=PLAN["questions"][:1])
+    small = ("fit", "tickets.jsonl", "--series", "weekly", "--epsilon", 0.1, "--vocabulary", "words.txt", "--topics", 2)
+    assert "are too few for 2 topics" in told("ask", two, "--batch", "w1")
+    assert "are too few for 2 topics" in told(*small)
+    assert dplda("budget", "grant", "weekly", "--epsilon", 80, "--delta", 1e-5).status == 0
+    first = written(home, "first.yaml", series="weekly", batch="w0", questions=PLAN["questions"][:1])
+    assert dplda("ask", first).status == 0
+    assert "too few" not in told("ask", two, "--batch", "w1")
+    assert "too few" not in told(*small)
 
 
 def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, home, plan):

@@ -28,6 +28,17 @@ def test_more_units_are_advised_more_topics_for_a_smaller_epsilon():
     assert (advised[-1].topics, advised[-1].epsilon) == USUAL
 
 
+def test_a_first_batch_is_judged_by_words_above_a_threshold_and_advised_what_gives_them():
+    batch = FitOptions(n_topics=8, words="private").settings(series="weekly", batch="w1")
+    judged, by_itself = judge(batch, 1900), judge(FitOptions(n_topics=8).settings(), 1900)
+    assert (judged.enough_words, judged.ends_with_topics) == (False, False)
+    assert probably_enough(batch, ForecastInputs(batch, 1900).events, 1900), "the size alone does not end the run"
+    assert (by_itself.enough_words, by_itself.ends_with_topics) == (True, True)
+    advised = advise(1900, batch)
+    again = FitOptions(n_topics=advised.topics, epsilon=advised.epsilon, words="private")
+    assert judge(again.settings(series="weekly", batch="w1"), 1900) == advised
+
+
 def test_topics_that_are_too_many_are_not_likely():
     few, many = (judge(FitOptions(n_topics=topics, epsilon=4.0).settings(), 3000) for topics in (8, 40))
     assert few.likely
