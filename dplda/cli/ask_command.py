@@ -33,7 +33,6 @@ from dplda.cli.options import (
 from dplda.cli.table_commands import add_misfits, ask_about_misfits, show_topic_tables
 
 if TYPE_CHECKING:
-    from dplda.runs.advice import Advice
     from dplda.runs.questions import Findings
 
 
@@ -132,12 +131,18 @@ def ask(
         )
 
 
-def _in_plan(advice: Advice, share: float, delta: float) -> str:
-    """Say how a plan asks for the settings of `advice` if its fit has this `share` of its mu^2."""
+def _in_plan(topics: int | None, epsilon: float | None, share: float, delta: float) -> str:
+    """Say how a plan asks for a fit with these settings, but for those that are None.
+
+    The fit has this `share` of the plan's mu^2.
+    """
     from dplda.budget.accountant import capacity, gaussian_epsilon
 
-    whole = gaussian_epsilon(math.sqrt(capacity(advice.epsilon, delta).mu_squared / share), delta)
-    return f"`topics: {advice.topics}` and an epsilon of the plan of about {whole:.2g}"
+    changes = [] if topics is None else [f"`topics: {topics}`"]
+    if epsilon is not None:
+        whole = gaussian_epsilon(math.sqrt(capacity(epsilon, delta).mu_squared / share), delta)
+        changes.append(f"an epsilon of the plan of about {whole:.2g}")
+    return " and ".join(changes)
 
 
 def show_findings(findings: Findings) -> None:

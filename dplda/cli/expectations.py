@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dplda.cli.check_command import Report
     from dplda.learning.settings import FitSettings
-    from dplda.runs.advice import Advice
 
 _PUBLIC_TEXT = (
     "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
@@ -20,15 +19,17 @@ _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 def tell_expected(
     report: Report,
     settings: FitSettings | None = None,
-    typed: Callable[[Advice], str] = lambda advice: advice.options,
+    typed: Callable[[int | None, float | None], str] | None = None,
 ) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
-    command. Nothing is said of a corpus of unknown size. `typed` says how better settings are typed.
+    command. Nothing is said of a corpus of unknown size. `typed` says how another
+    number of topics or another epsilon is typed, None standing for one that stays; by default, as options.
     """
-    from dplda.runs.advice import USUAL, advise, judge
+    from dplda.runs.advice import USUAL, advise, judge, supported_topics, typed_options
 
+    typed = typed or typed_options
     n_units, unit = report.n_units, report.unit
     if not n_units:
         return []
@@ -41,7 +42,11 @@ def tell_expected(
     number = f"{about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
     asked = f"{'--topics auto' if given.automatic else f'{given.topics} topics'} at epsilon {given.epsilon:.3g}"
     most = "topics" if given.automatic else f"of {given.topics}"
-    helps = [f"{typed(best)} instead"] if best.ends_with_topics and best.options != given.options else []
+    fewer = best.topics if given.topics > best.topics else None
+    larger = best.epsilon if given.epsilon < best.epsilon else None
+    helps = [f"{typed(fewer, larger)} instead"] if best.ends_with_topics and (fewer or larger) else []
+    supported = 0 if settings is None or given.likely else supported_topics(settings, n_units)
+    helps += [f"{typed(supported, None)} at this epsilon, which would all stand out"] if supported else []
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
     helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
     if not given.ends_with_topics:

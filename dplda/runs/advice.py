@@ -5,7 +5,7 @@ From public numbers and a rough number of units alone, which `dplda check` and d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.runs.enough import probably_enough
@@ -41,7 +41,7 @@ class Advice:
     @property
     def options(self) -> str:
         """The options of `dplda fit` for these settings."""
-        return f"--topics {self.topics} --epsilon {self.epsilon:g}"
+        return typed_options(self.topics, self.epsilon)
 
     @property
     def likely(self) -> bool:
@@ -80,3 +80,24 @@ def judge(settings: FitSettings, units: int) -> Advice:
         least_documents(inputs, MANY_SUBJECTS),
         settings.model.topics == "auto",
     )
+
+
+def typed_options(topics: int | None, epsilon: float | None) -> str:
+    """Return the options of `dplda fit` for these settings, without those that are None."""
+    named = {"--topics": topics, "--epsilon": epsilon}
+    return " ".join(f"{name} {value:g}" for name, value in named.items() if value is not None)
+
+
+def supported_topics(settings: FitSettings, units: int) -> int:
+    """Return the largest number of topics, fewer than `settings` ask for, that are all forecast to stand out.
+
+    It is 0 if there is none from 2 on, or if seed words or ``auto`` decide on the number.
+    """
+    model = settings.model
+    if model.topics == "auto" or model.seed_words:
+        return 0
+    for topics in range(int(model.topics) - 1, 1, -1):
+        fewer = judge(replace(settings, model=replace(model, topics=topics), prior=None), units)
+        if fewer.ends_with_topics and fewer.surviving == topics:
+            return topics
+    return 0

@@ -338,7 +338,11 @@ def test_a_killed_plan_shows_the_answers_that_it_has_on_screen_and_page(dplda, h
 
 def test_a_plan_is_told_which_epsilon_gives_its_fit_what_it_needs():
     advice = advise(1200)
-    whole = float(_in_plan(advice, share=0.5, delta=1e-6).split()[-1])
+    told = _in_plan(advice.topics, advice.epsilon, share=0.5, delta=1e-6)
+    assert told.startswith(f"`topics: {advice.topics}` and an epsilon")
+    assert _in_plan(advice.topics, None, share=0.5, delta=1e-6) == f"`topics: {advice.topics}`"
+    assert _in_plan(None, advice.epsilon, share=0.5, delta=1e-6) == told.partition(" and ")[2]
+    whole = float(told.split()[-1])
     questions = [Question("What?", "fit", weight=1.0), Question("How many?", "count", weight=1.0)]
     fit = fit_of(questions, FitOptions(epsilon=whole, delta=1e-6))
     assert fit is not None

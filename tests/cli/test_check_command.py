@@ -408,7 +408,9 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
         return " ".join(record["remarks"])
 
     assert "for 20 topics at epsilon 2. The run ends with topics, but" in remark()
-    assert "What helps: --topics 8 --epsilon 4 instead; or public text" in remark()
+    assert "What helps: --topics 8 --epsilon 4 instead; or --topics 4 at this epsilon, which would" in remark()
+    assert "What helps: --epsilon 4 instead; or" in remark("--topics", 8, "--epsilon", 1.0)
+    assert "What helps: --topics 8 instead; or" in remark("--topics", 30, "--epsilon", 4.0)
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
     assert remark("--topics", 8, "--epsilon", 4.0) == remark("--placement", "config1") == ""
 
