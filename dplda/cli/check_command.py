@@ -24,7 +24,7 @@ import click
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import before_charging
 from dplda.cli.console import print_json, say, table
-from dplda.cli.expectations import about, tell_expected
+from dplda.cli.expectations import about, tell_expected, tell_unit
 from dplda.cli.options import (
     READING_NAMES,
     before_date_format,
@@ -163,6 +163,8 @@ def examine(
         from dplda.text.sampling import estimated_units
 
         report.unit, report.n_units = unit, estimated_units(report.sample, unit)
+        if extra is None and unit is None and report.unit_candidates:
+            tell_unit(report, report.unit_candidates[0], estimated_units(report.sample, report.unit_candidates[0]))
     report.command = shlex.join([*words, *(tell_expected(report) if extra is None else extra)])
     if proposed is not None and report.condition and report.sample is not None:
         from dplda.runs.advice import advise

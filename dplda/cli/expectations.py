@@ -81,6 +81,23 @@ def tell_expected(
     return proposed if settings is None else []
 
 
+def tell_unit(report: Report, column: str, n_units: int | None) -> None:
+    """Say in `report` whether `n_units` are enough to protect each different value of `column`, if that is known."""
+    from dplda.runs.advice import advise
+
+    if not n_units:
+        return
+    best = advise(n_units)
+    enough = f"enough for {best.topics} topics at epsilon {best.epsilon:g}"
+    if not best.ends_with_topics:
+        enough = f"too few for topics{', except those of public text (--prior)' if best.prior_helps else ''}"
+    elif not best.likely:
+        enough = f"few: about {best.surviving} of {best.topics} topics would stand out at epsilon {best.epsilon:g}"
+    report.remarks.append(
+        f"Column {column!r} has about {about(n_units)} different values. As units, they are {enough}."
+    )
+
+
 def about(number: int) -> str:
     """Format `number` with two significant digits."""
     return f"{float(f'{number:.2g}'):,.0f}"

@@ -420,6 +420,28 @@ def test_the_settings_that_are_most_likely_to_give_topics_are_proposed(dplda, ho
     assert dplda("check", "x.jsonl").out.splitlines()[-2] == "Once there is public text, PUBLIC.jsonl:"
 
 
+@pytest.mark.parametrize(
+    ("n_units", "told"),
+    [
+        (60, "too few for topics."),
+        (140, "too few for topics, except those of public text"),
+        (700, "few: about 1 of 5 topics would stand out at epsilon"),
+        (1500, "enough for 5 topics at epsilon 4."),
+    ],
+)
+def test_a_column_that_may_be_the_unit_is_judged_before_the_first_run(dplda, home, n_units, told) -> None:
+    (home / "x.jsonl").write_text(
+        jsonl(*({"reporter": f"r{n // 2}", "text": f"the one {n}"} for n in range(2 * n_units)))
+    )
+    record = dplda("check", "x.jsonl", "--json").json
+    assert record["unit_candidates"] == ["reporter"]
+    (line,) = [each for each in record["remarks"] if "As units" in each]
+    assert line.startswith("Column 'reporter' has about ")
+    assert f" different values. As units, they are {told}" in line
+    assert "As units" not in " ".join(dplda("check", "x.jsonl", "--json", "--unit-field", "reporter").json["remarks"])
+    assert "As units" not in " ".join(dplda("fit", "x.jsonl", "--dry-run", "--json").json["remarks"])
+
+
 def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(jsonl(*({"text": f"the one and only {n}"} for n in range(3000))))
 
