@@ -514,5 +514,6 @@ def released_in_words(parameters: Mapping[str, Any]) -> str:
         case "evaluation":
             return f"evaluation of topics{of}"
         case "plan":
-            return f"answers to {len(parameters['questions'])} questions"
+            n = len(parameters["questions"])
+            return f"answers to {n} question{'s' * (n != 1)}"
     return "topics"

@@ -33,7 +33,6 @@ from dplda.cli.options import (
 from dplda.cli.table_commands import add_misfits, ask_about_misfits, show_topic_tables
 
 if TYPE_CHECKING:
-    from dplda.runs.advice import Advice
     from dplda.runs.questions import Findings
 
 
@@ -103,10 +102,11 @@ def ask(
             categories.try_out()
         report = look(places, inspected)
         add_misfits(report, source, wanted, inspected)
-        if (fit := fit_of(file.questions, asked)) is not None and report.sample is not None and not asked.series:
+        fit, settings = fit_of(file.questions, asked), planned.fit
+        if fit is not None and settings is not None and not settings.continues_series and report.sample is not None:
             report.unit = file.reading.get("unit_field")
             report.n_units = estimated_units(report.sample, report.unit)
-            tell_expected(report, fit[0].settings(), partial(_in_plan, share=fit[1], delta=asked.delta))
+            tell_expected(report, settings, partial(_in_plan, share=fit[1], delta=asked.delta))
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)
@@ -131,12 +131,18 @@ def ask(
         )
 
 
-def _in_plan(advice: Advice, share: float, delta: float) -> str:
-    """Say how a plan asks for the settings of `advice` if its fit has this `share` of its mu^2."""
+def _in_plan(topics: int | None, epsilon: float | None, share: float, delta: float) -> str:
+    """Say how a plan asks for a fit with these settings, but for those that are None.
+
+    The fit has this `share` of the plan's mu^2.
+    """
     from dplda.budget.accountant import capacity, gaussian_epsilon
 
-    whole = gaussian_epsilon(math.sqrt(capacity(advice.epsilon, delta).mu_squared / share), delta)
-    return f"`topics: {advice.topics}` and an epsilon of the plan of about {whole:.2g}"
+    changes = [] if topics is None else [f"`topics: {topics}`"]
+    if epsilon is not None:
+        whole = gaussian_epsilon(math.sqrt(capacity(epsilon, delta).mu_squared / share), delta)
+        changes.append(f"an epsilon of the plan of about {whole:.2g}")
+    return " and ".join(changes)
 
 
 def show_findings(findings: Findings) -> None:

@@ -24,7 +24,7 @@ import click
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import before_charging
 from dplda.cli.console import print_json, say, table
-from dplda.cli.expectations import about, tell_expected
+from dplda.cli.expectations import about, tell_expected, tell_unit
 from dplda.cli.options import (
     READING_NAMES,
     before_date_format,
@@ -40,7 +40,7 @@ from dplda.text.dates import say_formats
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.folder import SUBFOLDER
 from dplda.text.language_guess import UNSPACED, guess_language
-from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
+from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named, unit_key
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
@@ -163,6 +163,8 @@ def examine(
         from dplda.text.sampling import estimated_units
 
         report.unit, report.n_units = unit, estimated_units(report.sample, unit)
+        if extra is None and unit is None and report.unit_candidates:
+            tell_unit(report, report.unit_candidates[0], estimated_units(report.sample, report.unit_candidates[0]))
     report.command = shlex.join([*words, *(tell_expected(report) if extra is None else extra)])
     if proposed is not None and report.condition and report.sample is not None:
         from dplda.runs.advice import advise
@@ -280,8 +282,8 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
         report.problems.append(f"{both} have no values in the sample. Name others with --text-field.")
     elif 0 < n_missing < len(sample.rows):
-        missing = _number(n_missing / len(sample.rows), sample)
-        report.remarks.append(f"{missing} have no text in {both} and contribute nothing.")
+        missing = _records(n_missing, sample, "has", "have")
+        report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
     texts = [row[name] for row in sample.rows for name in names if isinstance(row.get(name), str)]
     escaped = sum(_ENTITY.search(text) is not None for text in texts)
     if escaped > 0.02 * len(texts):
@@ -312,19 +314,24 @@ def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
         )
         return
     if texts:
-        rows = [tuple(str(row.get(column.name)) for column in texts) for row in sample.rows]
-        written = [row for row in rows if any(text not in ("", "None") for text in row)]
-        worded = [row for row in written if any(map(str.isalpha, "".join(row)))]
-        if len(worded) < len(written):
+        owner = chosen.get("unit_field") or chosen.get("id_field")  # its copies of a text count as one
+        rows = [
+            (tuple(str(row.get(column.name)) for column in texts), unit_key(row.get(owner)) if owner else place)
+            for place, row in enumerate(sample.rows)
+        ]
+        written = [row for row in rows if any(text not in ("", "None") for text in row[0])]
+        worded = [row for row in written if any(map(str.isalpha, "".join(row[0])))]
+        if wordless := len(written) - len(worded):
+            holds = _records(wordless, sample, "holds", "hold")
+            report.remarks.append(f"{holds} no word, and contribute{'s' * (wordless == 1)} nothing.")
+        if repeated := len(set(worded)) - len({row[0] for row in worded}):
+            others = f" with another {owner!r}" if owner else ""
+            ways = ["ids (--id-field)"] * (owner is None) + ["people (--unit-field)"] * ("unit_field" not in chosen)
+            name_one = f", or name the column of {' or '.join(ways)} that the copies share" if ways else ""
             report.remarks.append(
-                f"{len(written) - len(worded):,} of the first {n:,} records hold no word, and contribute nothing."
-            )
-        repeated = len(worded) - len(set(worded))
-        if repeated:
-            report.remarks.append(
-                f"{repeated:,} of the first {n:,} records repeat the text of an earlier one. Each counts as a document "
-                "of its own, so that what is in it weighs more and is protected less: remove copies, or name the "
-                "column of ids (--id-field) or people (--unit-field) that the copies share."
+                f"{_records(repeated, sample, 'repeats', 'repeat')} the text of an earlier one{others}. Each counts as "
+                "a document of its own, so that what is in it weighs more and is protected less: remove "
+                f"copies{name_one}."
             )
     name = chosen.get("id_field", "id")
     if name in facts and facts[name].n_repeated and name != chosen.get("unit_field"):
@@ -332,7 +339,7 @@ def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
         if "id_field" not in chosen:
             effect = "Each still counts as a document of its own, unless you give --id-field."
         report.remarks.append(
-            f"{facts[name].n_repeated:,} of the first {n:,} records have an id ({name!r}) that an earlier one has. "
+            f"{_records(facts[name].n_repeated, sample, 'has', 'have')} an id ({name!r}) that an earlier one has. "
             f"{effect}"
         )
 
@@ -355,8 +362,9 @@ def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
             )
 
 
-def _number(share: float, sample: Sample) -> str:
-    return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
+def _records(count: int, sample: Sample, one: str, several: str) -> str:
+    """Say of how many of the first records a verb holds, such as ``1 of the first 1,000 records has``."""
+    return f"{count:,} of the first {len(sample.rows):,} records {one if count == 1 else several}"
 
 
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
@@ -379,18 +387,18 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
         several = (name for name in report.unit_candidates if name in named and facts[name].distinct_share < 1)
         report.people = next(several, None)
     elif unit in facts and report.sample is not None and report.sample.rows:
-        column = facts[unit]
+        column, n = facts[unit], len(report.sample.rows)
         if column.null_share == 1:
             report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
         elif column.null_share:
-            missing = _number(column.null_share, report.sample)
-            report.remarks.append(f"{missing} have no unit and contribute nothing.")
+            missing = _records(count := round(column.null_share * n), report.sample, "has", "have")
+            report.remarks.append(f"{missing} no unit and contribute{'s' * (count == 1)} nothing.")
         if column.unnamed_share:
             nobody = column.unnamed_share + column.null_share > 1 - 1e-9
             (report.problems if nobody else report.remarks).append(
-                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as "
-                "a floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
-                "column as text or as whole numbers."
+                f"{_records(round(column.unnamed_share * n), report.sample, 'has', 'have')} a value in {unit!r} that "
+                "names no unit, such as a floating-point number of 2^53 or more, which may be rounded, and contributes "
+                "nothing. Write the column as text or as whole numbers."
             )
         if column.null_share < 1 and column.distinct_share == 1:
             report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dplda.cli.check_command import Report
     from dplda.learning.settings import FitSettings
-    from dplda.runs.advice import Advice
 
 _PUBLIC_TEXT = (
     "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
@@ -20,19 +19,21 @@ _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 def tell_expected(
     report: Report,
     settings: FitSettings | None = None,
-    typed: Callable[[Advice], str] = lambda advice: advice.options,
+    typed: Callable[[int | None, float | None], str] | None = None,
 ) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
-    command. Nothing is said of a corpus of unknown size. `typed` says how better settings are typed.
+    command. Nothing is said of a corpus of unknown size. `typed` says how another
+    number of topics or another epsilon is typed, None standing for one that stays; by default, as options.
     """
-    from dplda.runs.advice import USUAL, advise, judge
+    from dplda.runs.advice import USUAL, advise, judge, supported_topics, typed_options
 
+    typed = typed or typed_options
     n_units, unit = report.n_units, report.unit
     if not n_units:
         return []
-    best = advise(n_units)
+    best = advise(n_units) if settings is None else advise(n_units, settings)
     given = best if settings is None else judge(settings, n_units)
     with_prior = settings is not None and settings.prior is not None
     if with_prior and given.prior_helps:
@@ -41,13 +42,20 @@ def tell_expected(
     number = f"{about(n_units)} {'documents' if unit is None else f'different values of {unit!r}'}"
     asked = f"{'--topics auto' if given.automatic else f'{given.topics} topics'} at epsilon {given.epsilon:.3g}"
     most = "topics" if given.automatic else f"of {given.topics}"
-    helps = [f"{typed(best)} instead"] if best.ends_with_topics and best.options != given.options else []
+    fewer = best.topics if given.topics > best.topics else None
+    larger = best.epsilon if given.epsilon < best.epsilon else None
+    helps = [f"{typed(fewer, larger)} instead"] if best.ends_with_topics and (fewer or larger) else []
+    supported = 0 if settings is None or given.likely else supported_topics(settings, n_units)
+    helps += [f"{typed(supported, None)} at this epsilon, which would all stand out"] if supported else []
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
     helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
     if not given.ends_with_topics:
+        ends = "counting them, having spent a thousandth of its budget"
+        if not given.enough_words:
+            ends = "it has chosen words, because so few of them are frequent enough"
         report.remarks.append(
-            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
-            f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
+            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}. What "
+            f"helps: {'; or '.join(helps)}."
         )
         report.condition = "Once there is enough text"
         if settings is None and given.prior_helps:
@@ -71,6 +79,23 @@ def tell_expected(
             "settings. With public text (--prior) you may ask for more topics or spend less."
         )
     return proposed if settings is None else []
+
+
+def tell_unit(report: Report, column: str, n_units: int | None) -> None:
+    """Say in `report` whether `n_units` are enough to protect each different value of `column`, if that is known."""
+    from dplda.runs.advice import advise
+
+    if not n_units:
+        return
+    best = advise(n_units)
+    enough = f"enough for {best.topics} topics at epsilon {best.epsilon:g}"
+    if not best.ends_with_topics:
+        enough = f"too few for topics{', except those of public text (--prior)' if best.prior_helps else ''}"
+    elif not best.likely:
+        enough = f"few: about {best.surviving} of {best.topics} topics would stand out at epsilon {best.epsilon:g}"
+    report.remarks.append(
+        f"Column {column!r} has about {about(n_units)} different values. As units, they are {enough}."
+    )
 
 
 def about(number: int) -> str:

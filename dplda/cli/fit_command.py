@@ -94,10 +94,10 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         if not report.problems:
             source = read(corpus, report.options)
             chosen = complete(source, NoProgress())
-            if options["placement"] == DEFAULT and options["series"] is None:
-                tell_expected(report, chosen.settings(prior=chosen.prior))
             with consulted_ledger(ledger_path) as ledger:
                 run = plan_fit(source, ledger, chosen)
+                if options["placement"] == DEFAULT and run.fit is not None and not run.fit.continues_series:
+                    tell_expected(report, run.fit)
                 report.seed_words = _found_seed_words(run, options)
                 add_price(report, run, ledger)
         show(report, as_json=as_json)

@@ -167,8 +167,9 @@ class TopicModel:
         """Return a pandas data frame with a row for each topic, those called noise among them.
 
         Its index is the number of the topic. Its columns are ``name`` (as in `titles`), ``words`` (the `n_words` most
-        relevant ones), ``share`` and, where they are known, ``verdict``, ``real`` (as in `probabilities`) and
-        ``sentence``. Of a model that is not private, the columns' name says so. Raises `InputError` without pandas.
+        relevant ones), ``share`` (of the words; tables have that of the average unit) and, where they are known,
+        ``verdict``, ``real`` (as in `probabilities`) and ``sentence``. Of a model that is not private, the columns'
+        name says so. Raises `InputError` without pandas.
         """
         import pyarrow as pa  # it makes frames, so that pandas is needed by those who ask for one
 
@@ -190,11 +191,12 @@ class TopicModel:
     def plot(self, what: str = "words", tables: Any = None) -> Any:
         """Draw one of the report's pictures of the listed topics, as a matplotlib figure that notebooks show.
 
-        `what` is ``"words"`` (the words of each topic), ``"shares"`` (how common the topics are), ``"attack"`` (what
-        the best attack can find), ``"budget"`` (what each stage of the run spent) or ``"signal"`` (noise against
-        signal). With `tables`, the result of `tabulate`, shares are those of the tabulated documents and have
-        intervals; tables have a `plot` of their own. ``model.plot().savefig("words.pdf")`` writes a file. Raises
-        `InputError` for another name, and for a picture whose numbers the run did not release.
+        `what` is ``"words"`` (the words of each topic), ``"shares"`` (what share of the words each topic is),
+        ``"attack"`` (what the best attack can find), ``"budget"`` (what each stage of the run spent) or ``"signal"``
+        (noise against signal). With `tables`, the result of `tabulate`, shares are those of the average unit that was
+        tabulated, which are other numbers, and have intervals; tables have a `plot` of their own.
+        ``model.plot().savefig("words.pdf")`` writes a file. Raises `InputError` for another name, and for a picture
+        whose numbers the run did not release.
         """
         # The report imports models, and not the other way round: it is imported when it is called.
         return load_name("dplda.report.figures", "draw_model")(self, what, tables)
@@ -330,7 +332,7 @@ def load(directory: str | Path) -> TopicModel:
     """
     folder = Path(directory)
     if not os.path.isfile(folder / TEXT_FILE):
-        raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs`.")
+        raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs` (Ledger.runs).")
     try:
         raw = (folder / TEXT_FILE).read_bytes()
         arrays = (folder / _ARRAY_FILE).read_bytes()

@@ -57,7 +57,7 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
     label = model.privacy.warning_label
     if what == "words":
         return _drawing(label, "Words of the topics", *_words(model, topics))
-    shares = None
+    shares, unit = None, ""
     if tables is not None:
         listed = [tables] if isinstance(tables, ReleasedTable) else list(tables) if isinstance(tables, Tables) else []
         if not listed or any(table.noun != ReleasedTable.noun for table in listed):
@@ -65,10 +65,12 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
         if any(table.n_topics != len(model.topics) for table in listed):
             raise InputError("these tables are about the topics of another run.")
         shares = shares_in_all(listed)
+        unit = tables.privacy.unit if isinstance(tables, Tables) else model.privacy.unit
         label = label or max(table.warning_label for table in listed)
     for picture in run_pictures.pictures(model, topics, "run", shares):
         if picture.name == f"run-{_PICTURES[what]}" and isinstance(picture.drawing, Bars | Chart):
-            return _drawing(label, picture.title, *_drawn(picture.drawing))
+            of = f": shares {run_pictures.share_of(model, unit)}" if what == "shares" else ""
+            return _drawing(label, f"{picture.title}{of}", *_drawn(picture.drawing))
     raise InputError(f"this run did not release the numbers of plot({what!r}).")
 
 
@@ -90,7 +92,8 @@ def draw_table(table: ReleasedTable) -> Drawing:
                 (float(low[topic]), float(high[topic])))
             for topic, name in names.items()
         ]  # fmt: skip
-        return _drawing(label, f"How common the {table.noun} are", *_bars(Bars(rows)))
+        of = ": shares of the average unit" if numbered else ""
+        return _drawing(label, f"How common the {table.noun} are{of}", *_bars(Bars(rows)))
     if not table_pictures.is_drawn_whole(table):
         raise InputError(
             f"one picture cannot show the table by {shown(table.name)}. Sum it over all but one of them: "
@@ -100,7 +103,11 @@ def draw_table(table: ReleasedTable) -> Drawing:
         raise InputError(f"all groups of the table by {shown(table.name)} are too small to tell: nothing to draw.")
     title = table_pictures.heading(table, shown(table.name))
     unit = "" if table.period_axis is None else ", in percent"
-    return _drawing(label, f"{title}{unit}", *_drawn(table_pictures.drawing(table, names)))
+    certain, of = len(table.changes()), f"difference {table.since} holds"
+    if certain > 1:
+        of = f"differences {table.since} hold, all together,"
+    line = f"{certain or 'No'} {of} with 95 % probability."
+    return _drawing(label, f"{title}{unit}\n{line}", *_drawn(table_pictures.drawing(table, names)))
 
 
 @quiet()

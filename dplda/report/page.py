@@ -87,7 +87,7 @@ def write_report(
     if isinstance(tables, Tables):
         tables = [tables]
     if not models and comparison is None:
-        raise InputError("a report needs at least one run. List runs with `dplda runs`.")
+        raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
     try:
         today = date or datetime.date.today()
         page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables, examples)
@@ -325,8 +325,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
     """
     shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
-    among = "of what is about these topics" if model.facts.prior_used else "of the words"
-    part = among if by_table is None else shown(f"of the average {model.privacy.unit}")
+    part = run_pictures.share_of(model, "" if by_table is None else model.privacy.unit)
     cards = []
     for topic in model.listed_topics:
         words = topics.words[topic]

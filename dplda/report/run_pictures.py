@@ -134,7 +134,8 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
     """Draw each listed topic's share of the words, with its interval if `shares` are known."""
     values = model.prevalence if shares is None else shares.value
-    listed = sorted(model.listed_topics, key=lambda topic: -values[topic])
+    # The order does not follow a table, so that the two pictures of shares have the same one.
+    listed = sorted(model.listed_topics, key=lambda topic: -model.prevalence[topic])
     bars = [
         Bar(
             label=shown(f"{topic} {topics.title(topic)}"),
@@ -146,7 +147,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
         )
         for topic in listed
     ]
-    first = listed[0]
+    first = max(listed, key=lambda topic: values[topic])
     sure = (
         ""
         if shares is None
@@ -161,6 +162,13 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
         note=_what_shares_are(model.privacy, noisy=shares is None) + sure,
         drawing=Bars(bars),
     )
+
+
+def share_of(model: TopicModel, unit: str = "") -> str:
+    """Say of what the prevalence of a topic is a share; with a `unit`, of what its share in a table of these is one."""
+    if unit:
+        return shown(f"of the average {unit}")
+    return "of what is about these topics" if model.facts.prior_used else "of the words"
 
 
 def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:

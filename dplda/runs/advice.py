@@ -5,7 +5,7 @@ From public numbers and a rough number of units alone, which `dplda check` and d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.runs.enough import probably_enough
@@ -29,6 +29,8 @@ class Advice:
     """The topics that are forecast to stand out from the noise in text about many subjects, without a prior."""
     ends_with_topics: bool
     """Whether a run without a prior gives topics in 9 of 10 cases or more."""
+    enough_words: bool
+    """Whether enough words are forecast to be in so many units that a run can choose them privately."""
     prior_helps: bool
     """Whether a run with a prior about the same things gives topics in nearly all cases."""
     least_units: int | None
@@ -39,7 +41,7 @@ class Advice:
     @property
     def options(self) -> str:
         """The options of `dplda fit` for these settings."""
-        return f"--topics {self.topics} --epsilon {self.epsilon:g}"
+        return typed_options(self.topics, self.epsilon)
 
     @property
     def likely(self) -> bool:
@@ -47,9 +49,17 @@ class Advice:
         return self.ends_with_topics and self.surviving >= (_FEW_TOPICS if self.automatic else self.topics / 2)
 
 
-def advise(units: int) -> Advice:
-    """Return the first settings that are likely to give topics of `units` units; the last ones if none are."""
-    settings = (FitOptions(n_topics=topics, epsilon=epsilon).settings() for topics, epsilon in _SETTINGS)
+def advise(units: int, like: FitSettings = DEFAULTS) -> Advice:
+    """Return the first settings that are likely to give topics of `units` units; the last ones if none are.
+
+    Words are chosen as in the settings `like`, which also say whether the run is on a batch of a series.
+    """
+    settings = (
+        FitOptions(n_topics=topics, epsilon=epsilon, words=like.vocabulary.words).settings(
+            series=like.series, batch=like.batch
+        )
+        for topics, epsilon in _SETTINGS
+    )
     judged = [judge(each, units) for each in settings]
     return next((advice for advice in judged if advice.likely), judged[-1])
 
@@ -58,12 +68,36 @@ def judge(settings: FitSettings, units: int) -> Advice:
     """Return what to expect of a run of `settings` over `units` units."""
     public = settings.vocabulary.public is not None
     inputs = ForecastInputs(settings, units, public)
+    expected = inputs.forecast(MANY_SUBJECTS)
+    enough_words = len(expected.stages) > 2
     return Advice(
         inputs.most_topics,
         settings.privacy.epsilon,
-        min(inputs.forecast(MANY_SUBJECTS).supported, inputs.most_topics),
-        probably_enough(settings, inputs.events, units),
+        min(expected.supported, inputs.most_topics),
+        enough_words and probably_enough(settings, inputs.events, units),
+        enough_words,
         units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
         least_documents(inputs, MANY_SUBJECTS),
         settings.model.topics == "auto",
     )
+
+
+def typed_options(topics: int | None, epsilon: float | None) -> str:
+    """Return the options of `dplda fit` for these settings, without those that are None."""
+    named = {"--topics": topics, "--epsilon": epsilon}
+    return " ".join(f"{name} {value:g}" for name, value in named.items() if value is not None)
+
+
+def supported_topics(settings: FitSettings, units: int) -> int:
+    """Return the largest number of topics, fewer than `settings` ask for, that are all forecast to stand out.
+
+    It is 0 if there is none from 2 on, or if seed words or ``auto`` decide on the number.
+    """
+    model = settings.model
+    if model.topics == "auto" or model.seed_words:
+        return 0
+    for topics in range(int(model.topics) - 1, 1, -1):
+        fewer = judge(replace(settings, model=replace(model, topics=topics), prior=None), units)
+        if fewer.ends_with_topics and fewer.surviving == topics:
+            return topics
+    return 0

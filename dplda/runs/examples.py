@@ -81,7 +81,9 @@ def examples(
                 chosen.offer(float(shares[place, topic]), records[place])
         watch.advance(len(chunk))
     if not n_texts:
-        raise InputError("the corpus has no text that can be read. Check the column of the text (--text-field).")
+        raise InputError(
+            "the corpus has no text that can be read. Check the column of the text: --text-field (text_field)."
+        )
     notes: tuple[str, ...] = ()
     if n_known >= _TOLD:
         notes = (

@@ -179,5 +179,6 @@ def plan_topics(
         learn=learn,
         reason=placement.reason or privacy.reason,
         exact=bool(placement.reason),
+        fit=settings,
         most_bytes=(1 << 20) + 16 * most_topics(settings) * (n_words + 1) + 400 * n_words,
     )

@@ -114,5 +114,5 @@ def is_words(run: RunRecord) -> bool:
 def load_words(run: RunRecord) -> Words:
     """Return the words that `run` released. Raises `InputError` if it made none."""
     if not is_words(run) or run.result is None:
-        raise InputError(f"Run {run.id} compared no words. List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} compared no words. List runs with `dplda runs` (Ledger.runs).")
     return Words.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), dataset=run.dataset)

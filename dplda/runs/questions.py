@@ -318,7 +318,7 @@ def _known(model: TopicModel | None) -> TopicModel:
 def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
     """Return the answers that the `run` of a plan released; `model` are its topics, if it has any."""
     if not is_plan(run) or run.result is None:
-        raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs` (Ledger.runs).")
     kinds = {"tabulate": Tables, "count": Counts, "words": Words}
     asked = [(about["question"], about["kind"]) for about in run.parameters["questions"]]
     return Findings(

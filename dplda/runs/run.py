@@ -33,6 +33,7 @@ from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
 from dplda.budget.ledger_records import PLACES
 from dplda.budget.sketches import Fingerprint
+from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TEXT_FILE, TopicModel, release_space, reserve_space
 from dplda.private.curator import Curator
 from dplda.private.exact_gate import ExactGate
@@ -84,6 +85,8 @@ class Run(Generic[Result]):
     """Why the run is not private; empty if it is private."""
     exact: bool = False
     """Whether statistics are released without noise."""
+    fit: FitSettings | None = None
+    """The settings of the fit that the run is, or has among its questions."""
     outlook: tuple[str, ...] = ()
     """What its answers will be like, in sentences; it follows from the plan alone."""
     passes: int | None = None

@@ -15,7 +15,7 @@ from dplda.base.distributions import SAME, match_topics, on_words
 from dplda.base.errors import InputError, warn
 from dplda.budget.database import default_path
 from dplda.budget.ledger import Ledger
-from dplda.budget.ledger_records import RunRecord, Status
+from dplda.budget.ledger_records import RunRecord, Status, released_in_words
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import DEFAULTS
 from dplda.model import topic_model
@@ -23,6 +23,7 @@ from dplda.model.prior_topics import PriorTopics
 from dplda.model.run_facts import PER_TOPIC
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus
+from dplda.runs.plan_parts import is_plan
 from dplda.text.reading_options import READING_FACTS
 
 
@@ -55,10 +56,13 @@ def _folder(run: RunRecord) -> Path:
     """Return the folder of the model of `run`. Raises `InputError`, which says why, if there is none."""
     if not run.model:
         if run.result is not None:
-            kind, of = run.parameters.get("kind"), run.parameters.get("of")
-            raise InputError(f"Run {run.id} is the {kind} of run {of} and has no model. List runs with `dplda runs`.")
+            alone = f"`dplda report {run.id}` writes a page of this run alone: only runs with topics can share one."
+            raise InputError(
+                f"Run {run.id} released {released_in_words(run.parameters)} and no topics. "
+                f"{alone if is_plan(run) else 'List runs with `dplda runs` (Ledger.runs).'}"
+            )
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.status_in_words
-        raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs` (Ledger.runs).")
     if not os.path.isfile(Path(run.model) / topic_model.TEXT_FILE):
         raise InputError(f"The model of run {run.id} is no longer in {run.model}. If you moved it, give its new path.")
     return Path(run.model)

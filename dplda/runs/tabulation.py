@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
@@ -168,8 +169,10 @@ def prepare_tables(
     for column in stored_columns(tables):
         if column not in corpus.group_columns:
             kept = f" It keeps {', '.join(corpus.group_columns)}." if corpus.group_columns else ""
+            close = get_close_matches(column, corpus.group_columns, n=1)
+            read = f"Did you mean {close[0]!r}? If not, read" if close else "Read"
             raise InputError(
-                f"The corpus was read without column {column!r}.{kept} Read it with group_fields=[{column!r}], or "
+                f"The corpus was read without column {column!r}.{kept} {read} it with group_fields=[{column!r}], or "
                 f"import it again: dplda corpus import --group-field {shlex.quote(column)}"
             )
     for table in tables:
@@ -532,7 +535,7 @@ def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
 def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     """Return the tables that `run` released. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
-        raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs` (Ledger.runs).")
     of = str(run.parameters.get("of", ""))
     return Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
 

@@ -199,7 +199,10 @@ def find_paths(named: Named) -> tuple[Path, ...]:
             raise InputError(f"No file matches {place}. Check the pattern.")
         found += matches
     if not found:
-        raise InputError("No file is named. Name a file, a folder or a pattern such as 'tickets-*.csv'.")
+        raise InputError(
+            "No file is named. Name a file, a folder or a pattern such as 'tickets-*.csv'. In Python, a list of texts "
+            "goes to Corpus.from_texts."
+        )
     if len(found) > 1:
         real = [os.path.realpath(place) for place in found]
         twice = next((place for place, path in zip(found, real, strict=True) if real.count(path) > 1), None)

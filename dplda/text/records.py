@@ -394,7 +394,7 @@ def choose_columns(path: Path | str, names: Sequence[str], options: ReadOptions,
 
 
 def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
-    """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`.
+    """Raise `InputError`, listing the columns `shown`, if columns that the options name are not among `names`.
 
     It is also an error to group by the column of the text.
     """
@@ -404,13 +404,17 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
         ("unit", options.unit_field),
         *(("group", name) for name in options.group_fields),
     ]
-    for use, name in named:
-        if name is not None and name not in names:
+    wrong = [(use, name) for use, name in named if name is not None and name not in names]
+    if wrong:
+        meant = ""
+        for name in dict.fromkeys(name for _, name in wrong):
             alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
-            meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
+            meant += "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
             if alike is None and shown and plainly_named(shown):
-                meant = "".join(f"Did you mean {close!r}? " for close in get_close_matches(name, shown, n=1))
-            raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
+                meant += "".join(f"Did you mean {close!r}? " for close in get_close_matches(name, shown, n=1))
+        told = ", ".join(f"{use}_field {name!r}" for use, name in wrong)
+        are = "is not a column" if len(wrong) == 1 else "are not columns"
+        raise InputError(f"{told} {are} of {path}. {meant}{_listed(shown)}")
     text = options.text_fields or [name for name in TEXT_NAMES if name in names][:1]
     for name in options.group_fields:
         if name in text:

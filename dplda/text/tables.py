@@ -107,7 +107,9 @@ def check_types(
         kind = schema.field(text).type
         others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
         choice = (
-            f"Columns of text are {shorten(others)}: name one with --text-field." if others else "No column is of text."
+            f"Columns of text are {shorten(others)}: name one with --text-field (text_field)."
+            if others
+            else "No column is of text."
         )
         raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
     for group in columns.groups:

@@ -144,6 +144,25 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert not (home / "none.html").exists()
 
 
+def test_a_run_of_a_plan_without_topics_is_told_to_have_a_page_of_its_own(dplda, home, plan):
+    counted = written(home, "counted.yaml", epsilon=1, questions=[PLAN["questions"][2]])
+    assert dplda("ask", counted, "--yes").status == 0
+    assert dplda("ask", plan, "--yes").status == 0
+    without, topics = (run.id for run in Ledger().runs())
+    for command in (
+        ("report", without, topics),
+        ("report", topics, without),
+        ("topics", without),
+        ("export", without, "--to", "csv", "--out", "x"),
+        ("tree", without),
+    ):
+        answer = dplda(*command)
+        assert answer.status == 2
+        assert answer.err.count("\n") == 1
+        assert f"Run {without} released answers to 1 question and no topics. `dplda report {without}`" in answer.err
+    assert dplda("report", without).status == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -268,6 +287,27 @@ def test_each_batch_of_a_series_is_a_run(dplda, home, plan):
     assert "one batch of the series" in (home / "w2.html").read_text(encoding="utf-8")
 
 
+def test_a_dry_run_judges_the_first_batch_of_a_series_and_no_later_one(dplda, home, plan):
+    def told(*typed: object) -> str:
+        answer = dplda(*typed, "--dry-run")
+        assert answer.status == 0, answer.err
+        return " ".join(answer.out.split())
+
+    eight = written(home, series="weekly", epsilon=2, questions=[{"ask": "What is it about?", "fit": {"topics": 8}}])
+    remark = "too few for 8 topics at epsilon 2, and a run probably ends after it has chosen words"
+    assert remark in told("ask", eight, "--batch", "w1")
+    assert remark in told("fit", "tickets.jsonl", "--series", "weekly", "--topics", 8)
+    two = written(home, "two.yaml", series="weekly", epsilon=0.1, questions=PLAN["questions"][:1])
+    small = ("fit", "tickets.jsonl", "--series", "weekly", "--epsilon", 0.1, "--vocabulary", "words.txt", "--topics", 2)
+    assert "are too few for 2 topics" in told("ask", two, "--batch", "w1")
+    assert "are too few for 2 topics" in told(*small)
+    assert dplda("budget", "grant", "weekly", "--epsilon", 80, "--delta", 1e-5).status == 0
+    first = written(home, "first.yaml", series="weekly", batch="w0", questions=PLAN["questions"][:1])
+    assert dplda("ask", first).status == 0
+    assert "too few" not in told("ask", two, "--batch", "w1")
+    assert "too few" not in told(*small)
+
+
 def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, home, plan):
     (home / "few.jsonl").write_text("\n".join((home / "tickets.jsonl").read_text().splitlines()[:60]))
     topics = {"ask": "What is it about?", "fit": {"topics": 5, "vocabulary": "words.txt"}}
@@ -319,7 +359,11 @@ def test_a_killed_plan_shows_the_answers_that_it_has_on_screen_and_page(dplda, h
 
 def test_a_plan_is_told_which_epsilon_gives_its_fit_what_it_needs():
     advice = advise(1200)
-    whole = float(_in_plan(advice, share=0.5, delta=1e-6).split()[-1])
+    told = _in_plan(advice.topics, advice.epsilon, share=0.5, delta=1e-6)
+    assert told.startswith(f"`topics: {advice.topics}` and an epsilon")
+    assert _in_plan(advice.topics, None, share=0.5, delta=1e-6) == f"`topics: {advice.topics}`"
+    assert _in_plan(None, advice.epsilon, share=0.5, delta=1e-6) == told.partition(" and ")[2]
+    whole = float(told.split()[-1])
     questions = [Question("What?", "fit", weight=1.0), Question("How many?", "count", weight=1.0)]
     fit = fit_of(questions, FitOptions(epsilon=whole, delta=1e-6))
     assert fit is not None

@@ -226,7 +226,8 @@ def test_rounded_numbers_of_persons_are_told(dplda, home: Path, ids: tuple[float
     (home / "x.jsonl").write_text(jsonl(*({"text": "the one and only", "u": u} for u in (*ids, float(ids[0])))))
     answer = dplda("check", "x.jsonl", "--unit-field", "u")
     assert answer.status == status
-    assert f"{4 if status else 1} of the first 4 records have a value in 'u' that names no unit" in answer.out
+    told = "4 of the first 4 records have" if status else "1 of the first 4 records has"
+    assert f"{told} a value in 'u' that names no unit" in answer.out
 
 
 def test_a_grant_under_another_spelling_is_refused_and_a_weak_one_noted(dplda, home: Path) -> None:
@@ -273,6 +274,26 @@ def test_what_seems_wrong_with_columns_is_noted(dplda, home: Path) -> None:
     assert "candidates: day" not in told
 
 
+def test_copies_are_told_by_whom_they_count_for(dplda, home: Path) -> None:
+    rows = [{"id": i, "who": f"p{i % 40}", "text": f"the text {i} of it"} for i in range(100)]
+    (home / "r.jsonl").write_text(jsonl(*rows, rows[0] | {"id": 100}, rows[1] | {"who": "p5"}))
+
+    def told(*options: str) -> str:
+        (line,) = [each for each in dplda("check", "r.jsonl", "--json", *options).json["remarks"] if "repeat" in each]
+        return str(line)
+
+    assert "2 of the first 102 records repeat the text of an earlier one. Each" in told()
+    assert told().endswith("name the column of ids (--id-field) or people (--unit-field) that the copies share.")
+    assert "1 of the first 102 records repeats the text of an earlier one with another 'who'." in told(
+        "--unit-field", "who"
+    )
+    assert told("--unit-field", "who").endswith("is protected less: remove copies.")
+    assert "1 of the first 102 records repeats the text of an earlier one with another 'id'." in told(
+        "--id-field", "id"
+    )
+    assert told("--id-field", "id").endswith("or name the column of people (--unit-field) that the copies share.")
+
+
 def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(
         jsonl({"text": "the one and only", "u": 1}, {"text": "the other", "u": None}, {"u": 2})
@@ -281,8 +302,8 @@ def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     assert answer.status == 0
     for told in (
         "Do not run this: about 2 different values of 'u' are too few for 5 topics at epsilon 4",
-        "1 of the first 3 records have no unit",
-        "1 of the first 3 records have no text in",
+        "1 of the first 3 records has no unit and contributes nothing",
+        "1 of the first 3 records has no text in",
     ):
         assert told in answer.out
 
@@ -399,6 +420,28 @@ def test_the_settings_that_are_most_likely_to_give_topics_are_proposed(dplda, ho
     assert dplda("check", "x.jsonl").out.splitlines()[-2] == "Once there is public text, PUBLIC.jsonl:"
 
 
+@pytest.mark.parametrize(
+    ("n_units", "told"),
+    [
+        (60, "too few for topics."),
+        (140, "too few for topics, except those of public text"),
+        (700, "few: about 1 of 5 topics would stand out at epsilon"),
+        (1500, "enough for 5 topics at epsilon 4."),
+    ],
+)
+def test_a_column_that_may_be_the_unit_is_judged_before_the_first_run(dplda, home, n_units, told) -> None:
+    (home / "x.jsonl").write_text(
+        jsonl(*({"reporter": f"r{n // 2}", "text": f"the one {n}"} for n in range(2 * n_units)))
+    )
+    record = dplda("check", "x.jsonl", "--json").json
+    assert record["unit_candidates"] == ["reporter"]
+    (line,) = [each for each in record["remarks"] if "As units" in each]
+    assert line.startswith("Column 'reporter' has about ")
+    assert f" different values. As units, they are {told}" in line
+    assert "As units" not in " ".join(dplda("check", "x.jsonl", "--json", "--unit-field", "reporter").json["remarks"])
+    assert "As units" not in " ".join(dplda("fit", "x.jsonl", "--dry-run", "--json").json["remarks"])
+
+
 def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(jsonl(*({"text": f"the one and only {n}"} for n in range(3000))))
 
@@ -408,7 +451,9 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
         return " ".join(record["remarks"])
 
     assert "for 20 topics at epsilon 2. The run ends with topics, but" in remark()
-    assert "What helps: --topics 8 --epsilon 4 instead; or public text" in remark()
+    assert "What helps: --topics 8 --epsilon 4 instead; or --topics 4 at this epsilon, which would" in remark()
+    assert "What helps: --epsilon 4 instead; or" in remark("--topics", 8, "--epsilon", 1.0)
+    assert "What helps: --topics 8 instead; or" in remark("--topics", 30, "--epsilon", 4.0)
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
     assert remark("--topics", 8, "--epsilon", 4.0) == remark("--placement", "config1") == ""
 

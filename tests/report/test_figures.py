@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot
@@ -55,13 +56,25 @@ def test_shares_have_intervals_with_tables() -> None:
     shares = tables[0].shares()
     (plain,), (sure,) = model.plot("shares").axes, model.plot("shares", tables).axes
     assert [bar.get_width() for bar in plain.patches] == model.prevalence.tolist()
-    order = np.argsort(-shares.value[0], kind="stable")
-    np.testing.assert_allclose([bar.get_width() for bar in sure.patches], shares.value[0][order])
+    assert shares.value[0].argmax() > 0, "the order of the table is another one"
+    np.testing.assert_allclose([bar.get_width() for bar in sure.patches], shares.value[0])
     whiskers = [tuple(line.get_xdata()) for line in sure.lines]
-    np.testing.assert_allclose(whiskers, np.stack([shares.low[0], shares.high[0]], axis=1)[order])
+    np.testing.assert_allclose(whiskers, np.stack([shares.low[0], shares.high[0]], axis=1))
     assert len(plain.lines) == 0
     with pytest.raises(InputError, match="another run"):
         make_model(4).plot("shares", tables)
+
+
+def test_titles_say_what_shares_are_of() -> None:
+    model, tables = (
+        run_model(),
+        Tables("t", "toy-aaaaaa", (table((), ()),), replace(run_model().privacy, unit="author")),
+    )
+    assert "How common the topics are: shares of the words" in texts(model.plot("shares"))
+    assert "How common the topics are: shares of the average author" in texts(model.plot("shares", tables))
+    assert "How common the topics are: shares of the average document" in texts(model.plot("shares", tables[0]))
+    of_prior = with_facts(model, prior_used=True)
+    assert "How common the topics are: shares of what is about these topics" in texts(of_prior.plot("shares"))
 
 
 @pytest.mark.parametrize("what", ["attack", "budget", "signal"])
@@ -86,7 +99,7 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
     over_time = table(("month(date)",), (MONTHS,), titles).plot()
     assert len([axes for axes in over_time.axes if axes.axison]) == 3, "a panel for each topic"
     assert {"How topics change by month(date), in percent", "1 bed, ward", "2024-01"} <= set(texts(over_time))
-    assert {"How common the topics are", "2 x"} <= set(texts(table((), (), titles).plot()))
+    assert {"How common the topics are: shares of the average unit", "2 x"} <= set(texts(table((), (), titles).plot()))
     both = table(("product", "age"), (("a", "other"), ("b", "c", "other")))
     with pytest.raises(InputError, match=r"table\.over\(1\)\.plot\(\) draws it by age"):
         both.plot()
@@ -94,6 +107,17 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
     few = Tables("t", "r", (heat, both), run_model().privacy)
     with pytest.raises(InputError, match=r"tables\[0\]\.plot\(\)"):
         few.plot()
+
+
+@pytest.mark.parametrize(("moved", "told"), [(0, "No difference {} holds"), (300, "differences {} hold, all together")])
+def test_a_picture_says_how_many_differences_are_certain(moved: int, told: str) -> None:
+    totals = np.full((4, 3), 300.0)
+    totals[0] += moved, -moved / 2, -moved / 2
+    for name, since in (("month(date)", "from one period to the next"), ("ward", "between a group and all others")):
+        found = ReleasedTable((name,), (MONTHS,), (False,), totals, totals.sum(axis=1), 3.0)
+        (line,) = [text for text in texts(found.plot()) if text.endswith("with 95 % probability.")]
+        assert told.format(since) in line
+        assert line.startswith(f"{len(found.changes()) or 'No'} ")
 
 
 @pytest.mark.parametrize("n_groups", [12, 13])

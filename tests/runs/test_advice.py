@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dplda.runs.advice import USUAL, advise, judge
+from dplda.runs.advice import USUAL, advise, judge, supported_topics
 from dplda.runs.enough import probably_enough
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.forecast import ForecastInputs
@@ -26,6 +26,29 @@ def test_more_units_are_advised_more_topics_for_a_smaller_epsilon():
     assert [advice.likely for advice in advised] == [False, False, False, True, True]
     assert [advice.prior_helps for advice in advised] == [False, True, True, True, True]
     assert (advised[-1].topics, advised[-1].epsilon) == USUAL
+
+
+def test_fewer_topics_that_all_stand_out_are_found_at_the_same_epsilon():
+    asked = FitOptions(n_topics=20, epsilon=2).settings()
+    found = supported_topics(asked, 3000)
+    fewer, more = (judge(FitOptions(n_topics=topics, epsilon=2).settings(), 3000) for topics in (found, found + 1))
+    assert fewer.surviving == found > 1
+    assert more.surviving <= found
+    assert supported_topics(asked, 100) == 0
+    assert supported_topics(FitOptions(n_topics="auto").settings(), 3000) == 0
+    guided = FitOptions(n_topics=20, seed_words={"money": ["refund"]}).settings()
+    assert supported_topics(guided, 3000) == 0
+
+
+def test_a_first_batch_is_judged_by_words_above_a_threshold_and_advised_what_gives_them():
+    batch = FitOptions(n_topics=8, words="private").settings(series="weekly", batch="w1")
+    judged, by_itself = judge(batch, 1900), judge(FitOptions(n_topics=8).settings(), 1900)
+    assert (judged.enough_words, judged.ends_with_topics) == (False, False)
+    assert probably_enough(batch, ForecastInputs(batch, 1900).events, 1900), "the size alone does not end the run"
+    assert (by_itself.enough_words, by_itself.ends_with_topics) == (True, True)
+    advised = advise(1900, batch)
+    again = FitOptions(n_topics=advised.topics, epsilon=advised.epsilon, words="private")
+    assert judge(again.settings(series="weekly", batch="w1"), 1900) == advised
 
 
 def test_topics_that_are_too_many_are_not_likely():

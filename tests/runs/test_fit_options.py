@@ -93,7 +93,9 @@ def test_an_option_by_another_name_is_refused_with_the_right_one(name: str, hint
 
 
 def test_a_wrong_number_of_topics_is_told_that_there_is_auto() -> None:
-    with pytest.raises(InputError, match=r"^topics must be a whole number in .* or 'auto', got 'ten'\.$"):
+    with pytest.raises(
+        InputError, match=r"^topics must be a whole number in .*in Python, n_topics\) or 'auto', got 'ten'\.$"
+    ):
         FitOptions(n_topics="ten").settings()  # type: ignore[arg-type]
 
 

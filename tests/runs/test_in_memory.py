@@ -112,6 +112,12 @@ REFUSED_TEXTS: list[tuple[Any, dict[str, Any], str]] = [
     (pa.table({"text": ["x"]}).to_reader(), {}, "RecordBatchReader is a table: use Corpus.from_table"),
     (["x"], {"unit_field": "who"}, "no records, so they have no field 'who'"),
     ([{"text": "x", "b": 1}], {"unit_field": "who"}, "unit_field 'who' is not a column of these records. Its columns:"),
+    (
+        [{"text": "x", "person": 1}],
+        {"text_field": "txet", "unit_field": "Person", "group_fields": ["b"]},
+        r"text_field 'txet', unit_field 'Person', group_field 'b' are not columns of these records\. "
+        r"Did you mean 'text'\? Did you mean 'person'\? Capital letters count\. Its columns: ",
+    ),
     ([{"a": "x"}], {}, "Which column of these records holds the text"),
     (["x"], {"unit_field": "document"}, "unit_field must not be 'document'"),
     (["x"], {"tokenizer": "quick"}, "tokenizer must be one of"),

@@ -168,7 +168,7 @@ def test_several_text_files_need_to_be_told_apart(folder: Path) -> None:
         (["other.csv", "."], "is a folder, and other paths are named with it"),
         (["other.csv", "nowhere.csv"], "nowhere.csv does not exist"),
         ("nothing-*.csv", r"No file matches nothing-\*\.csv"),
-        ([], "No file is named"),
+        ([], r"No file is named\..* a list of texts goes to Corpus\.from_texts\."),
     ],
 )
 def test_what_is_no_one_table_is_refused(folder: Path, named: str | list[str], told: str) -> None:

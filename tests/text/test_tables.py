@@ -89,7 +89,8 @@ def test_a_text_column_of_another_type_is_refused_with_the_columns_of_text(
 ) -> None:
     pq.write_table(pa.table({"text": values, "who": [1], "words": ["a"]}), tmp_path / "x.parquet")
     with pytest.raises(
-        InputError, match=rf"'text' .* holds {kind}.*, not text\. .* words: name one with --text-field\.$"
+        InputError,
+        match=rf"'text' .* holds {kind}.*, not text\. .* words: name one with --text-field \(text_field\)\.$",
     ):
         parquet_source([tmp_path / "x.parquet"], ReadOptions())
 
