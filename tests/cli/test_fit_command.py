@@ -24,6 +24,7 @@ class Recorder:
     def __init__(self) -> None:
         self.fit: dict[str, Any] = {}
         self.read: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         self.error: Exception | None = None
 
     def plan(self, corpus: Any, ledger: Ledger, options: FitOptions) -> SimpleNamespace:
@@ -36,7 +37,7 @@ class Recorder:
                 raise self.error
             seconds["read"] = 1.26
             ledger.grant(dataset, 10, 1e-5)
-            model = with_facts(make_model(), dataset=dataset, placement="default", calibration="sound")
+            model = with_facts(make_model(), dataset=dataset, placement="default", calibration="sound", **self.facts)
             model.save(folder)
             return model
 
@@ -92,6 +93,25 @@ def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) 
     assert last == f"{spent} {quoted} (The run's own epsilon, 1.25, is at delta 1e-06.)"
     assert "spent of" not in answer.out  # an exact fact about linked datasets
     assert "the guarantee is" not in answer.err  # that of the whole grant is the usual one
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"words": "listed"}, "12 words, those that characterise these texts most, compared with other text, as far"),
+        ({"vocabulary": "public"}, "12 words, the most frequent ones of the word list, as far as the noise lets"),
+        ({"words": "private"}, "12 words."),
+    ],
+)
+def test_words_that_may_be_there_by_chance_are_not_called_certain(
+    dplda, recorder: Recorder, facts: dict[str, str], told: str
+) -> None:
+    for topics, least in ((1, False), (2, True)):  # of which the 12 words are more, and fewer, than a run takes
+        recorder.facts = {"topics": topics, **facts}
+        answer = " ".join(dplda("fit", "x", "--out", f"model-{topics}").out.split())
+        assert told in answer
+        assert ("even if no text contains them" in answer) == (told != "12 words.")
+        assert ("however few can be told" in answer) == (told != "12 words." and least)
 
 
 def test_defaults_are_those_of_the_interface(dplda, recorder: Recorder) -> None:
