@@ -28,6 +28,7 @@ def tell_expected(
     command. Nothing is said of a corpus of unknown size. `typed` says how better settings are typed.
     """
     from dplda.runs.advice import USUAL, advise, judge
+    from dplda.runs.enough import COUNTS_OF_PERSONS
 
     n_units, unit = report.n_units, report.unit
     if not n_units:
@@ -43,11 +44,13 @@ def tell_expected(
     most = "topics" if given.automatic else f"of {given.topics}"
     helps = [f"{typed(best)} instead"] if best.ends_with_topics and best.options != given.options else []
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
-    helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
+    if given.least_units and not given.automatic:
+        helps += [f"about {about(given.least_units)} of them, for all {given.topics} to stand out from the noise"]
     if not given.ends_with_topics:
         report.remarks.append(
             f"Do not run this: about {number} are too few for {asked}, and a run probably ends after counting them, "
             f"having spent a thousandth of its budget. What helps: {'; or '.join(helps)}."
+            f"{'' if unit is None else f' {COUNTS_OF_PERSONS}'}"
         )
         report.condition = "Once there is enough text"
         if settings is None and given.prior_helps:
@@ -56,20 +59,23 @@ def tell_expected(
         report.remarks.append(
             f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
             f"subjects, only about {given.surviving} {most} would stand out from the noise. What helps: "
-            f"{'; or '.join(helps)}."
+            f"{'; or '.join(helps)}. {given.verdicts}"
         )
         report.condition = "If hints are enough"
     elif given.automatic:
         report.remarks.append(
             f"Of about {number}, --topics auto would find about {given.surviving} topics if the texts are about many "
-            "subjects, fewer if they are about one."
+            f"subjects, fewer if they are about one. {given.verdicts}"
         )
     elif proposed and settings is None:
         report.remarks.append(
-            f"For about {number}, {asked} are a good start: about {given.surviving} of them would stand out from the "
-            "noise if the texts are about many subjects, fewer if they are about one. `dplda plan` forecasts other "
-            "settings. With public text (--prior) you may ask for more topics or spend less."
+            f"For about {number}, {asked} are most likely to give topics: about {given.surviving} of them would stand "
+            "out from the noise if the texts are about many subjects, fewer if they are about one. To stand out is "
+            f"less than to be clear. {given.verdicts} `dplda plan` forecasts other settings. With public text "
+            "(--prior) you may ask for more topics or spend less."
         )
+    else:
+        report.remarks.append(f"About {number}, {asked}: {given.verdicts[:1].lower()}{given.verdicts[1:]}")
     return proposed if settings is None else []
 
 

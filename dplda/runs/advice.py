@@ -17,6 +17,7 @@ from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs, forecast_prior, l
 USUAL = int(DEFAULTS.model.topics), DEFAULTS.privacy.epsilon
 _SETTINGS = (USUAL, (8, 4.0), (5, 4.0))
 _FEW_TOPICS = 3
+_FEW_WORDS, _MANY_WORDS = 100, 600  # of measured runs whose topics had other verdicts
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Advice:
     """Whether a run without a prior gives topics in 9 of 10 cases or more."""
     prior_helps: bool
     """Whether a run with a prior about the same things gives topics in nearly all cases."""
+    words: int
+    """The words that the run is forecast to learn from."""
     least_units: int | None
     """The least number of units at which all topics are forecast to stand out in text about many subjects."""
     automatic: bool = False
@@ -46,6 +49,23 @@ class Advice:
         """Whether at least half of the topics are forecast to stand out from the noise; for ``auto``, a few of them."""
         return self.ends_with_topics and self.surviving >= (_FEW_TOPICS if self.automatic else self.topics / 2)
 
+    @property
+    def verdicts(self) -> str:
+        """Which verdicts to expect, from measured runs by their number of words; little else says more beforehand.
+
+        The runs are those on small collections in docs/benchmarks.md, without a prior.
+        """
+        if self.words < _FEW_WORDS:
+            kinds, measured, real = "called weak or noise, hints at best", "50 to 68", "one in ten topics or fewer"
+        elif self.words < _MANY_WORDS:
+            kinds, measured, real = "called weak, which are hints", "113 to 450", "one in four topics or fewer"
+        else:
+            kinds, measured, real = "of which some are called clear", "665 to 691", "three to seven of ten topics"
+        return (
+            f"Expect topics {kinds}: about {self.words:,} words would be learned from, and of measured runs with "
+            f"{measured} words, an ordinary fit, without noise, usually had {real}, too."
+        )
+
 
 def advise(units: int) -> Advice:
     """Return the first settings that are likely to give topics of `units` units; the last ones if none are."""
@@ -58,12 +78,14 @@ def judge(settings: FitSettings, units: int) -> Advice:
     """Return what to expect of a run of `settings` over `units` units."""
     public = settings.vocabulary.public is not None
     inputs = ForecastInputs(settings, units, public)
+    forecast = inputs.forecast(MANY_SUBJECTS)
     return Advice(
         inputs.most_topics,
         settings.privacy.epsilon,
-        min(inputs.forecast(MANY_SUBJECTS).supported, inputs.most_topics),
+        min(forecast.supported, inputs.most_topics),
         probably_enough(settings, inputs.events, units),
         units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
+        forecast.words,
         least_documents(inputs, MANY_SUBJECTS),
         settings.model.topics == "auto",
     )

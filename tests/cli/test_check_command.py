@@ -410,7 +410,19 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
     assert "for 20 topics at epsilon 2. The run ends with topics, but" in remark()
     assert "What helps: --topics 8 --epsilon 4 instead; or public text" in remark()
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
-    assert remark("--topics", 8, "--epsilon", 4.0) == remark("--placement", "config1") == ""
+    assert "expect topics called weak, which are hints: " in remark("--topics", 8, "--epsilon", 4.0)
+    assert "Expect topics called weak or noise" in remark("--topics", 12, "--epsilon", 1.5)
+    assert "expect topics of which some are called clear" in remark("--topics", 5, "--epsilon", 8.0)
+    assert remark("--placement", "config1") == ""
+
+
+def test_people_who_are_too_few_for_topics_can_be_counted(dplda, home: Path) -> None:
+    rows = [{"text": f"the one and only {n}", "who": f"w{n % 140}"} for n in range(3000)]
+    (home / "x.jsonl").write_text(jsonl(*rows))
+    told = " ".join(dplda("check", "x.jsonl", "--unit-field", "who", "--json").json["remarks"])
+    assert "Far fewer are enough for counts: `dplda count --persons`" in told
+    assert "for all 5 to stand out from the noise" in told
+    assert "dplda count" not in " ".join(dplda("check", "x.jsonl", "--json").json["remarks"])
 
 
 def test_a_folder_of_empty_files_is_a_problem(dplda, home: Path) -> None:
