@@ -9,6 +9,7 @@ import pytest
 from handmade import make_model, with_facts
 
 import dplda.runs.corpus
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.budget import Ledger
@@ -41,7 +42,13 @@ class Recorder:
             model.save(folder)
             return model
 
-        plan = {"parameters": {}, "events": (), "batch": None, "corpus": corpus}
+        plan = {
+            "reason": "NOT PRIVATE" if options.simulate_seed is not None else "",
+            "parameters": {},
+            "events": (),
+            "batch": None,
+            "corpus": corpus,
+        }
         return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute, **plan)
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
@@ -93,6 +100,19 @@ def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) 
     assert last == f"{spent} {quoted} (The run's own epsilon, 1.25, is at delta 1e-06.)"
     assert "spent of" not in answer.out  # an exact fact about linked datasets
     assert "the guarantee is" not in answer.err  # that of the whole grant is the usual one
+
+
+def test_a_first_run_without_a_grant_says_before_its_charge_which_total_it_fixes(dplda, recorder: Recorder) -> None:
+    assert "No total was fixed" not in dplda("fit", "x", "--out", "a", "--simulate", "--dataset", "other").err
+    first = dplda("fit", "x", "--out", "b")
+    epsilon, delta = DEFAULT_GRANT
+    told = (
+        f"No total was fixed for dataset reviews: from its first run on, the default is guaranteed, epsilon {epsilon:g}"
+    )
+    assert told in (line := " ".join(first.err.split()))
+    assert f"delta {delta:g}, and no other can be. To fix another one first: dplda budget grant reviews --e" in line
+    assert "No total" not in first.out
+    assert "No total" not in dplda("fit", "x", "--out", "c").err, "the total is fixed"
 
 
 @pytest.mark.parametrize(
