@@ -84,7 +84,9 @@ def test_the_first_subfolder_of_a_file_is_a_column(folder: Path) -> None:
 @pytest.mark.parametrize("option", ["text_field", "id_field", "unit_field", "group_fields"])
 def test_other_columns_are_refused(folder: Path, option: str) -> None:
     given = ("ward",) if option == "group_fields" else "ward"
-    with pytest.raises(InputError, match="only 'folder'.*column 'ward' cannot be read"):
+    with pytest.raises(
+        InputError, match=r"only 'folder'.*column 'ward' cannot be read from it. Read the file that has"
+    ):
         source_of(folder, **{option: given})
     with pytest.raises(InputError, match="has no columns: column 'folder'"):
         folder_source(folder / "deep" / "er", list_files(folder / "deep" / "er"), ReadOptions(unit_field="folder"))
