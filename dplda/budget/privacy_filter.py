@@ -321,8 +321,8 @@ def _as_before(what: str, value: str) -> str:
         return f"Use --adjacency {value}."
     if value != DOCUMENT:
         return (
-            f"Protect the same: --unit-field {shlex.quote(value)}. If what is read here has no such column, read the file "
-            "that has it."
+            f"Protect the same: --unit-field {shlex.quote(value)}. If what is read here has no such column, read the "
+            "file that has it."
         )
     return (
         "Leave --unit-field out. (To protect both, protect people from the first run on: that covers their documents.)"

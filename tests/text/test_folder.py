@@ -84,9 +84,7 @@ def test_the_first_subfolder_of_a_file_is_a_column(folder: Path) -> None:
 @pytest.mark.parametrize("option", ["text_field", "id_field", "unit_field", "group_fields"])
 def test_other_columns_are_refused(folder: Path, option: str) -> None:
     given = ("ward",) if option == "group_fields" else "ward"
-    with pytest.raises(
-        InputError, match=r"only 'folder'.*column 'ward' cannot be read from it. Read the file that has"
-    ):
+    with pytest.raises(InputError, match=r"only 'folder'.*column 'ward' cannot be read"):
         source_of(folder, **{option: given})
     with pytest.raises(InputError, match="has no columns: column 'folder'"):
         folder_source(folder / "deep" / "er", list_files(folder / "deep" / "er"), ReadOptions(unit_field="folder"))
@@ -101,3 +99,8 @@ def test_an_archive_has_the_column_too(tmp_path: Path) -> None:
     found = dplda.count(corpus, {"note": ["note"]}, persons=True, epsilon=8.0, simulate_seed=0, ledger=False)
     assert found.tables[0].counts == pytest.approx([2], abs=2)
     assert corpus.open().n_documents == 3
+
+
+def test_a_column_that_a_folder_lacks_may_be_in_another_file(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read from it\. Read the file that has the column"):
+        source_of(folder, unit_field="patient")
