@@ -275,8 +275,10 @@ class DatasetRecord:
         spent = at_least(replace(self, grant=grant).spent_epsilon)
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
-        runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
-        more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        more = f"; {self._room}" if self._room else ""
+        if (kept := self._within_guarantee) is not None and more:
+            fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}"
+            more = f"; {fixed} {kept._room}, in all {self._room}"
         fit = self._runs_by_sum()
         if fit is not None and min(fit) < math.inf and fit[0] >= math.floor(min(fit)) + 1:
             more += (
@@ -287,6 +289,22 @@ class DatasetRecord:
             dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
             return f"epsilon {spent} of {granted} spent by the {dearest}"
         return f"epsilon {spent} spent of {granted}{more}"
+
+    @property
+    def _room(self) -> str:
+        """How many more runs like the latest one fit, in words; empty if unlimited or without a run."""
+        runs = {None: "", 0: "no room for another run like the last", 1: "about 1 more run like the last"}
+        return runs.get(self.more_runs, f"about {self.more_runs:,} more runs like the last")
+
+    @property
+    def _within_guarantee(self) -> DatasetRecord | None:
+        """This record with the limit up to which a total fixed beforehand is guaranteed, if the grant allows more."""
+        fixed = self.guaranteed
+        if not (fixed.holds and fixed.allows_more):
+            return None
+        limit = accountant.capacity(*fixed.largest_total)
+        least = Cost(min(limit.mu_squared, self.capacity.mu_squared), min(limit.delta, self.capacity.delta))
+        return replace(self, capacity=least)
 
     @property
     def spent_epsilon(self) -> float:
@@ -310,21 +328,31 @@ class DatasetRecord:
                 "its latest run was refused when its documents had been read: what these may spend also depends on "
                 "other names that share them (exact, not for publication), not on the grant of this name alone"
             )
-        run = "a run on a new batch" if self.parallel else "one more run"
-        mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))
-        delta = PrivacySettings.delta  # the default of a run
-        epsilon = accountant.gaussian_epsilon(mu, delta * (1 - accountant.FAILURE_SHARE))
+        at_grant = ""
+        if self.grant.delta != PrivacySettings.delta:
+            same = self._largest_epsilon(self.grant.delta)
+            at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
+        told = f"{self._largest_run} ({at_grant}several runs spend less than the sum of their epsilons)"
+        kept = self._within_guarantee
+        if kept is None:
+            return told
+        fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}, {kept._largest_run}"
+        return f"{fixed}; beyond it nothing is guaranteed, and by the grant now in force {told}"
+
+    @property
+    def _largest_run(self) -> str:
+        """What the next run may have at most at the default delta of a run, in words."""
+        run, delta = "a run on a new batch" if self.parallel else "one more run", PrivacySettings.delta
         condition = ""
         if self.counted.delta + failure_of_query(delta) > self.capacity.delta:
             condition = ", if its words come from a public list (--vocabulary)"
-        at_grant = ""
-        if self.grant.delta != delta:
-            same = accountant.gaussian_epsilon(mu, self.grant.delta * (1 - accountant.FAILURE_SHARE))
-            at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
-        return (
-            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{condition} "
-            f"({at_grant}several runs spend less than the sum of their epsilons)"
-        )
+        epsilon = math.floor(1000 * self._largest_epsilon(delta)) / 1000
+        return f"{run} may have up to epsilon {epsilon:g} at delta {delta:g}{condition}"
+
+    def _largest_epsilon(self, delta: float) -> float:
+        """Return the largest epsilon (nats) that the next run may have at `delta`."""
+        mu = math.sqrt(max(0.0, self.capacity.mu_squared - self.counted.mu_squared))
+        return accountant.gaussian_epsilon(mu, delta * (1 - accountant.FAILURE_SHARE))
 
     @property
     def raises(self) -> str:

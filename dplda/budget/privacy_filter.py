@@ -296,7 +296,7 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
 
 
 def refuse_private(state: LedgerState, dataset: str, codes: Collection[str]) -> None:
-    """Raise `BudgetRefused` if texts to be shown have the name or the files of a dataset with a bounded budget.
+    """Raise `BudgetRefused` if texts declared public have the name or the files of a dataset with a bounded budget.
 
     `dataset` is their name, and `codes` those of their places and of the folders that contain these. These are public
     facts; the content of the documents, and which datasets share some, decides nothing.
@@ -309,7 +309,7 @@ def refuse_private(state: LedgerState, dataset: str, codes: Collection[str]) -> 
     name = dataset if read is None else read.dataset
     known = f"run {read.id} read these files" if read is not None else "this corpus has its name"
     raise BudgetRefused(
-        f"Dataset {name!r} has a bounded budget ({state.grant(name)}), and {known}: its texts cannot be shown. Name "
+        f"Dataset {name!r} has a bounded budget ({state.grant(name)}), and {known}: its texts are not public. Name "
         f"public text, under another name. If its documents are public: dplda budget grant {shlex.quote(name)} "
         "--unbounded"
     )
@@ -320,7 +320,10 @@ def _as_before(what: str, value: str) -> str:
     if what != "unit":
         return f"Use --adjacency {value}."
     if value != DOCUMENT:
-        return f"Protect the same: --unit-field {shlex.quote(value)}."
+        return (
+            f"Protect the same: --unit-field {shlex.quote(value)}. If what is read here has no such column, read the "
+            "file that has it."
+        )
     return (
         "Leave --unit-field out. (To protect both, protect people from the first run on: that covers their documents.)"
     )

@@ -64,7 +64,20 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     Raises `BudgetRefused` for one that could not be mended.
     """
     _refuse_unused_grant(run, ledger)
-    return [*_new_name(run, model, ledger), *_same_run(run, ledger)]
+    return [*_new_name(run, model, ledger), *_no_grant(run, ledger), *_same_run(run, ledger)]
+
+
+def _no_grant(run: Run[Any], ledger: Ledger) -> list[str]:
+    """Say that `run`, the first one of its dataset, fixes the default total, if nobody fixed another one."""
+    known = any(r.name == run.dataset and (r.grant.created is not None or r.runs) for r in ledger.datasets())
+    if known or run.reason:
+        return []
+    epsilon, delta = DEFAULT_GRANT
+    return [
+        f"No total was fixed for dataset {run.dataset}: from its first run on, the default is guaranteed, epsilon "
+        f"{epsilon:g} at delta {delta:g}, and no other can be. To fix another one first: dplda budget grant "
+        f"{shlex.quote(run.dataset)} --epsilon E --delta D"
+    ]
 
 
 def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[str]:

@@ -98,8 +98,6 @@ class Report:
     """What a run would cost, in words."""
     outlook: Sequence[str] = ()
     """What its answers would be like (`Run.outlook`)."""
-    granted: bool = False
-    """Whether the dataset is known to have its own grant or an earlier run."""
     language: str | None = None
     """The language that the text seems to be in."""
     problems: list[str] = field(default_factory=list)
@@ -409,7 +407,7 @@ def show(report: Report, *, as_json: bool) -> None:
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
         # A first line that was taken for a header may be a document.
-        kept = ("sample", "language", "problems", "seed_words", "price", "outlook", "granted", "for_fit")
+        kept = ("sample", "language", "problems", "seed_words", "price", "outlook", "for_fit")
         unnamed = f"{len(report.columns)} columns have no plain names, which only a terminal shows: "
         remark = f"{unnamed}does the file have a header?"
         report = Report(**{name: getattr(report, name) for name in kept}, remarks=[remark])
@@ -461,7 +459,7 @@ def _tell(report: Report) -> None:
     if report.price:
         say(report.price)
     if report.command:
-        if not report.granted:
+        if report.price is None:  # else `before_charging` says it if it is needed
             say(
                 "Before the first run, fix what all runs together may spend, unless you have: `dplda budget grant "
                 "--help` says how."
@@ -597,7 +595,6 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
             "only when the run reads them; it is then charged there, too, or refused if that name protects other "
             "units. If they have a name, give that as the dataset."
         )
-    report.granted = quoted.dataset.grant.created is not None or bool(quoted.dataset.runs)
     report.remarks += filter(None, [*before_charging(run, ledger, model), quoted.warning])
     report.outlook = run.outlook
     if not run.reason:

@@ -24,10 +24,11 @@ def tell_expected(
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
-    command. Nothing is said of a corpus of unknown size. `typed` says how another
-    number of topics or another epsilon is typed, None standing for one that stays; by default, as options.
+    command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
+    is typed, None standing for one that stays; by default, as options.
     """
     from dplda.runs.advice import USUAL, advise, judge, supported_topics, typed_options
+    from dplda.runs.enough import COUNTS_OF_PERSONS
 
     typed = typed or typed_options
     n_units, unit = report.n_units, report.unit
@@ -48,14 +49,15 @@ def tell_expected(
     supported = 0 if settings is None or given.likely else supported_topics(settings, n_units)
     helps += [f"{typed(supported, None)} at this epsilon, which would all stand out"] if supported else []
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
-    helps += [f"about {about(given.least_units)} of them"] if given.least_units and not given.automatic else []
+    if given.least_units and not given.automatic:
+        helps += [f"about {about(given.least_units)} of them, for all {given.topics} to stand out from the noise"]
     if not given.ends_with_topics:
         ends = "counting them, having spent a thousandth of its budget"
         if not given.enough_words:
             ends = "it has chosen words, because so few of them are frequent enough"
         report.remarks.append(
             f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}. What "
-            f"helps: {'; or '.join(helps)}."
+            f"helps: {'; or '.join(helps)}.{'' if unit is None else f' {COUNTS_OF_PERSONS}'}"
         )
         report.condition = "Once there is enough text"
         if settings is None and given.prior_helps:
@@ -64,20 +66,23 @@ def tell_expected(
         report.remarks.append(
             f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
             f"subjects, only about {given.surviving} {most} would stand out from the noise. What helps: "
-            f"{'; or '.join(helps)}."
+            f"{'; or '.join(helps)}. {given.verdicts}"
         )
         report.condition = "If hints are enough"
     elif given.automatic:
         report.remarks.append(
             f"Of about {number}, --topics auto would find about {given.surviving} topics if the texts are about many "
-            "subjects, fewer if they are about one."
+            f"subjects, fewer if they are about one. {given.verdicts}"
         )
     elif proposed and settings is None:
         report.remarks.append(
-            f"For about {number}, {asked} are a good start: about {given.surviving} of them would stand out from the "
-            "noise if the texts are about many subjects, fewer if they are about one. `dplda plan` forecasts other "
-            "settings. With public text (--prior) you may ask for more topics or spend less."
+            f"For about {number}, {asked} are most likely to give topics: about {given.surviving} of them would stand "
+            "out from the noise if the texts are about many subjects, fewer if they are about one. To stand out is "
+            f"less than to be clear. {given.verdicts} `dplda plan` forecasts other settings. With public text "
+            "(--prior) you may ask for more topics or spend less."
         )
+    else:
+        report.remarks.append(f"About {number}, {asked}: {given.verdicts[:1].lower()}{given.verdicts[1:]}")
     return proposed if settings is None else []
 
 

@@ -37,6 +37,7 @@ from dplda.cli.options import (
     simulate_seed,
 )
 from dplda.cli.topics_command import show_topics, topics_json
+from dplda.learning.model_size import least_words
 from dplda.learning.placements.registry import DEFAULT
 from dplda.learning.settings import LISTED
 from dplda.runs.fit_options import COMMAND, FitOptions
@@ -234,12 +235,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    words = f"{len(model.vocabulary)} words"
-    if (facts.vocabulary, facts.placement) == ("public", DEFAULT):
-        words += " of the word list, the most frequent: as many as stand out from the noise"
-    elif facts.words == LISTED and not facts.prior_used:
-        words += " that set these texts apart from other text: as many as stand out from the noise"
-    words += "."
+    words = _about_words(model)
     frequent, limit = facts.frequent_words, facts.frequency_limit
     if frequent and limit is not None:
         shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
@@ -251,3 +247,19 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
     if facts.dataset is not None:
         tell_spent(ledger, facts.dataset, statement)
+
+
+def _about_words(model: TopicModel) -> str:
+    """Say which words `model` has, and how sure it is that the texts contain them."""
+    facts, number = model.facts, len(model.vocabulary)
+    if (facts.vocabulary, facts.placement) == ("public", DEFAULT):
+        chosen = "the most frequent ones of the word list"
+    elif facts.words == LISTED and not facts.prior_used:
+        chosen = "those that characterise these texts most, compared with other text"
+    else:
+        return f"{number:,} words."
+    least = number <= least_words(facts.topics or len(model.topics), paired=facts.learned_from is not None)
+    return (
+        f"{number:,} words, {chosen}, as far as the noise lets one tell. Some may be among them by chance of the "
+        f"noise, even if no text contains them{': a run takes so many, however few can be told' * least}."
+    )

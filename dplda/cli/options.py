@@ -449,7 +449,7 @@ def find_prior(
         )
     known = {} if source is None else source.reading
     prior = read_like((name,), {key: options[key] for key in READING_FACTS}, known)
-    return public_prior(prior, vocabulary, progress=progress)
+    return public_prior(prior, vocabulary, ledger=find_ledger(ledger_path), progress=progress)
 
 
 def open_ledger(path: Path | None) -> Ledger:

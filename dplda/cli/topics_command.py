@@ -17,7 +17,7 @@ from dplda.learning.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
-from dplda.model.run_facts import USEFUL
+from dplda.model.run_facts import LIMITS, USEFUL
 from dplda.model.topic_model import refuse_existing
 
 _SHOWN_BATCHES = 6
@@ -219,7 +219,7 @@ def show_topics(
         return
     if not model.verdicts:
         return
-    percent = " The percentage is the probability that it would." if model.probabilities else ""
+    percent = f" The percentage is the probability that it would: {LIMITS}." if model.probabilities else ""
     say(
         "Verdicts: an ordinary fit, without noise and with all words, would probably find a clear topic, too; a weak "
         f"one perhaps; noise probably not.{percent}"

@@ -89,7 +89,8 @@ def most_words(documents: float, settings: FitSettings) -> int:
     do not have more words for that.
     """
     topics, signal = number_of_topics(settings), documents * run_mu(settings)
-    return math.ceil(max(_LEAST_PER_TOPIC * topics, min(_WORDS_PER_SIGNAL / topics, _WORDS_IN_ALL) * signal))
+    words = math.ceil(min(_WORDS_PER_SIGNAL / topics, _WORDS_IN_ALL) * signal)
+    return max(least_words(topics, paired=False), words)
 
 
 def most_paired_words(documents: float, settings: FitSettings) -> int:
@@ -99,7 +100,13 @@ def most_paired_words(documents: float, settings: FitSettings) -> int:
     result is therefore proportional to documents * mu alone (docs/design-log.md).
     """
     paired = math.ceil(_PAIRED_PER_SIGNAL * documents * run_mu(settings))
-    return max(_LEAST_PAIRED_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))
+    return max(least_words(number_of_topics(settings), paired=True), min(paired, _MOST_PAIRED))
+
+
+def least_words(topics: int | str, *, paired: bool) -> int:
+    """Return how many words a run learns from at least, whether or not so many stand out from its noise."""
+    number = int(DEFAULTS.model.topics if topics == "auto" else topics)
+    return max(_LEAST_PAIRED_PER_TOPIC * number, _LEAST_PAIRED) if paired else _LEAST_PER_TOPIC * number
 
 
 def number_of_topics(settings: FitSettings) -> int:

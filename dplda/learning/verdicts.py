@@ -21,9 +21,9 @@ from scipy.stats import norm
 
 from dplda.learning.pair_mixture import PairMixture
 from dplda.learning.refinement import Refined, cosines, first_words, smoothed_topics, top_word_probabilities
+from dplda.model.run_facts import CLEAR_FROM, NOISE_UNTIL
 
 CLEAR, WEAK, NOISE = "clear", "weak", "noise"
-_CLEAR_FROM, _NOISE_UNTIL = 0.6, 0.05  # probabilities
 _REAL_OF_PRIOR = 0.39  # of 760 chosen topics of priors, for every kind of text (docs/design-log.md)
 _LEAST = 1e-6  # bound on logarithms
 _COPY = 0.9  # least cosine at which two topics count as one
@@ -193,7 +193,7 @@ def _of_rows(probability: Logistic, *terms: np.ndarray) -> np.ndarray:
 
 def of_probabilities(probabilities: np.ndarray) -> list[str]:
     """Return the verdicts on topics that are real with these `probabilities` (k,)."""
-    return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
+    return [CLEAR if p >= CLEAR_FROM else NOISE if p <= NOISE_UNTIL else WEAK for p in probabilities]
 
 
 def _verdict_facts(

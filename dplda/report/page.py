@@ -26,7 +26,7 @@ from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.learning.settings import LISTED
 from dplda.model import TopicModel
 from dplda.model.examples import Examples
-from dplda.model.run_facts import RunFacts
+from dplda.model.run_facts import LIMITS, RunFacts
 from dplda.model.topic_model import write_atomically
 from dplda.report import (
     comparison_of_runs,
@@ -148,6 +148,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["limits"] = LIMITS
     return environment.get_template(name)
 
 

@@ -17,6 +17,7 @@ from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs, forecast_prior, l
 USUAL = int(DEFAULTS.model.topics), DEFAULTS.privacy.epsilon
 _SETTINGS = (USUAL, (8, 4.0), (5, 4.0))
 _FEW_TOPICS = 3
+_FEW_WORDS, _MANY_WORDS = 100, 600  # of measured runs whose topics had other verdicts
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Advice:
     """Whether enough words are forecast to be in so many units that a run can choose them privately."""
     prior_helps: bool
     """Whether a run with a prior about the same things gives topics in nearly all cases."""
+    words: int
+    """The words that the run is forecast to learn from."""
     least_units: int | None
     """The least number of units at which all topics are forecast to stand out in text about many subjects."""
     automatic: bool = False
@@ -47,6 +50,23 @@ class Advice:
     def likely(self) -> bool:
         """Whether at least half of the topics are forecast to stand out from the noise; for ``auto``, a few of them."""
         return self.ends_with_topics and self.surviving >= (_FEW_TOPICS if self.automatic else self.topics / 2)
+
+    @property
+    def verdicts(self) -> str:
+        """Which verdicts to expect, from measured runs by their number of words; little else says more beforehand.
+
+        The runs are those on small collections in docs/benchmarks.md, without a prior.
+        """
+        if self.words < _FEW_WORDS:
+            kinds, measured, real = "called weak or noise, hints at best", "50 to 68", "one in ten topics or fewer"
+        elif self.words < _MANY_WORDS:
+            kinds, measured, real = "called weak, which are hints", "113 to 450", "one in four topics or fewer"
+        else:
+            kinds, measured, real = "of which some are called clear", "665 to 691", "three to seven of ten topics"
+        return (
+            f"Expect topics {kinds}: about {self.words:,} words would be learned from, and of measured runs with "
+            f"{measured} words, an ordinary fit, without noise, usually had {real}, too."
+        )
 
 
 def advise(units: int, like: FitSettings = DEFAULTS) -> Advice:
@@ -77,6 +97,7 @@ def judge(settings: FitSettings, units: int) -> Advice:
         enough_words and probably_enough(settings, inputs.events, units),
         enough_words,
         units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
+        expected.words,
         least_documents(inputs, MANY_SUBJECTS),
         settings.model.topics == "auto",
     )

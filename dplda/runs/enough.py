@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dplda.base.config import RANGES, Range
+from dplda.base.config import DEFAULT_GRANT, RANGES, Range
 from dplda.base.errors import UnsupportedByData
 from dplda.budget.events import Event, Stage
 from dplda.learning.model_size import frequency_limit, run_mu
@@ -21,7 +21,9 @@ from dplda.learning.settings import LISTED, FitSettings
 from dplda.private.noise import selection_threshold
 from dplda.private.statistics import NONNEGATIVE
 from dplda.private.statistics.clipping import BOUND, MOST_WORDS
+from dplda.text.records import DOCUMENT
 
+COUNTS_OF_PERSONS = "Far fewer are enough for counts: `dplda count --persons`, of people in categories that you name."
 DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 VOTE = 0.095  # mean vote for a word by a document that contains it
 
@@ -88,7 +90,7 @@ def require_documents(
     fewer_words = not words_known and stands_out
     prior = not of_prior and documents * run_mu(settings) >= _LEAST_FOR_PRIOR
     ways = {
-        f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None,
+        f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None and budget <= DEFAULT_GRANT[0],
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
         "a public word list (--vocabulary)": fewer_words,
         "public text about the same things (--prior)": prior,
@@ -98,8 +100,9 @@ def require_documents(
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation "
         f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
-        f"{purpose}. Any one of these is probably enough: "
+        f"{purpose}. With any one of these, a run very probably goes on (good topics need more): "
         f"{'; '.join(way for way, helps in ways.items() if helps)}."
+        f"{'' if unit == DOCUMENT else f' {COUNTS_OF_PERSONS}'}"
     )
 
 

@@ -1,9 +1,8 @@
 """Representative texts for each topic: public texts, which may be shown, or private ones, for their holder's eyes.
 
-Public texts under released topics cost no budget (docs/privacy.md, T1). What the ledger knows to be private is refused
-by public facts alone, its path and its name. To refuse a text by its content, or to leave it out, would tell whoever
-has the public texts that it is in a private corpus. Therefore the choice does not depend on what the ledger knows, and
-ten or more such texts are told to the curator alone.
+Public texts under released topics cost no budget (docs/privacy.md, T1). To leave out a text that the ledger knows would
+tell whoever has the public texts that it is in a private corpus. Therefore the choice does not depend on what the
+ledger knows (`dplda.runs.declared_public`).
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.private.store.fingerprint import document_codes
 from dplda.runs.charged_query import warn_of_other_words
 from dplda.runs.corpus import Corpus
+from dplda.runs.declared_public import known_texts
 from dplda.text.counting import Counts, WordCounter, find_tokens
 from dplda.text.records import Defect, TextRecord
 
@@ -32,7 +32,6 @@ EACH = 3  # texts for each topic
 _CHUNK = 2048  # texts that are counted together
 _LEAST_SHARE = 0.5  # of a text's words that belong to the topic
 _LEAST_WORDS, _LEAST_KNOWN = 5, 0.2  # words that the model knows: their number, and their share of all words
-_TOLD = 10  # texts that the ledger knows, from which on the curator is told
 
 
 def examples(
@@ -84,12 +83,7 @@ def examples(
         raise InputError(
             "the corpus has no text that can be read. Check the column of the text: --text-field (text_field)."
         )
-    notes: tuple[str, ...] = ()
-    if n_known >= _TOLD:
-        notes = (
-            f"{n_known:,} of these texts are known to the ledger from corpora with a bounded budget. Is all of this "
-            "text really public? If not, delete what was saved. The ledger knows samples of the private texts only.",
-        )
+    notes = tuple(filter(None, [known_texts(n_known, "delete what was saved")]))
     found = {topic: chosen.examples() for topic, chosen in best.items()}
     return Examples(found, corpus.name or "a corpus without a name", private=local, notes=notes)
 

@@ -14,15 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.base.errors import InputError, UnsupportedByData
+from dplda.base.errors import InputError, SharedDocumentsWarning, UnsupportedByData, warn
 from dplda.base.progress import Progress, following
+from dplda.budget import Ledger
+from dplda.budget.database import default_path
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.model import topic_model
 from dplda.model.prior_topics import PriorTopics, public_source
 from dplda.model.topic_model import TopicModel
-from dplda.private.store.fingerprint import fingerprint
+from dplda.private.store.count_store import CountStore
+from dplda.private.store.fingerprint import document_codes, fingerprint
 from dplda.private.store.preparation import cache_root
 from dplda.runs.corpus import Corpus
+from dplda.runs.declared_public import known_texts
 from dplda.runs.fitting import fit
 
 MOST_TOPICS, DOCUMENTS_PER_TOPIC = 80, 25
@@ -35,6 +39,7 @@ def public_prior(
     vocabulary: Sequence[str] | None = None,
     *,
     cache: str | Path | None = None,
+    ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> PriorTopics:
     """Learn prior topics from `corpus`, which you declare public: nothing in it is protected.
@@ -42,9 +47,18 @@ def public_prior(
     The corpus is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in
     `cache`, so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of
     the corpus.
+
+    Raises `BudgetRefused` if the `ledger` (the default one if None, and if it exists) has a bounded budget for the name
+    of `corpus` or read its files under one, and warns if it knows ten of the texts to be private.
     """
+    if ledger is None and os.path.exists(default_path()):
+        ledger = Ledger()
+    if ledger is not None:
+        ledger.check_not_private(corpus.name or "", corpus.places)
     with following(progress) as shown:
         store = corpus.open(shown, key=_KEY)
+    if ledger is not None and (note := known_texts(_count_known(store, ledger), "give other text as the prior")):
+        warn(f"Prior (exact, not for publication): {note}", SharedDocumentsWarning)
     n_documents = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
     n_topics = min(MOST_TOPICS, n_documents // DOCUMENTS_PER_TOPIC)
     if n_topics < 2:
@@ -78,6 +92,15 @@ def public_prior(
         _keep(model, folder)
     source = public_source(corpus.name)
     return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
+
+
+def _count_known(store: CountStore, ledger: Ledger) -> int:
+    """Return how many documents of `store` are known to `ledger` to be private. Private."""
+    private, words = ledger.private_documents(), store.dictionary
+    if not len(private):
+        return 0
+    codes = (document_codes(words, b.indptr, b.words, b.counts, ledger.key) for b in store.blocks())
+    return sum(int(np.isin(each, private, kind="sort").sum()) for each in codes)
 
 
 def _load_kept(folder: Path, name: str) -> TopicModel | None:

@@ -13,6 +13,7 @@ on (`Run.execute`). The order of effects is a law (docs/ledger.md):
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -240,15 +241,15 @@ class Run(Generic[Result]):
     def _spent(self, charged: Sequence[Event], *, recorded: bool) -> str:
         """Return a sentence on what a run without a result spent.
 
-        Such a run has the guarantee of its plan (docs/privacy.md, rule 7).
+        It has the guarantee of its plan (docs/privacy.md, rule 7), which is a part of its dataset's total.
         """
         record = f"recorded as run {self.id}" if recorded else ""
         if self.reason:
             return f"{self.reason}{record and f'; {record}'}."
-        share, promise = self._share_and_promise(cost(charged))
+        share, _ = self._share_and_promise(cost(charged))
         return (
-            f"Spent: {share} of the run's budget, {record}. If you tell others how the run ended, quote its whole "
-            f"budget, which was fixed before it began: {promise}."
+            f"Spent: {share} of the run's budget, {record}. To others, quote the total of dataset {self.dataset} "
+            f"(dplda budget show {shlex.quote(self.dataset)})."
         )
 
     def _spent_when_stopped(self, record: RunRecord) -> str:

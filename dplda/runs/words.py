@@ -240,9 +240,9 @@ def _choose_listed_words(
     _check_language(released, tokenization.language)
     language = np.array([general.get(word, rarest) for word in released.words])
     released = replace(released, language=language)
-    limit, facts = _limit_of_listed(released, settings)
-    guiding = np.isin(released.words, settings.model.guiding_words)
-    kept = released.at(np.flatnonzero(guiding | (posterior_means(released)[0] <= limit)))
+    limit = _limit_of_listed(released, settings)
+    above = (posterior_means(released)[0] > limit) & ~np.isin(released.words, settings.model.guiding_words)
+    kept = released.at(np.flatnonzero(~above))
     needed = settings.model.words_needed
     if len(kept.words) < needed:
         raise UnsupportedByData(
@@ -250,11 +250,12 @@ def _choose_listed_words(
             "--max-document-frequency, or ask for fewer topics."
         )
     gate.use_words(kept.words)
-    return kept, facts
+    frequent = list(released.at(np.flatnonzero(above)).words)
+    return kept, {"frequency_limit": limit, "frequent_words": frequent}
 
 
-def _limit_of_listed(released: WordFrequencies, settings: FitSettings) -> tuple[float, dict[str, Any]]:
-    """Return the limit on document frequencies, and the facts of `_choose_words`.
+def _limit_of_listed(released: WordFrequencies, settings: FitSettings) -> float:
+    """Return the limit on the document frequencies of the modelled words.
 
     It is the user's limit, or `USUAL_LIMIT`. Texts that consist of few words, such as forms, have no limit of their own
     accord: those whose words are, for more than `_MOST_LEFT_OUT`, surely above the usual one.
@@ -262,9 +263,7 @@ def _limit_of_listed(released: WordFrequencies, settings: FitSettings) -> tuple[
     asked, noisy = settings.vocabulary.max_document_frequency, released.frequencies
     limit = USUAL_LIMIT if asked is None else asked
     above = (noisy > max(limit, _SURE * released.std)) & ~np.isin(released.words, settings.model.guiding_words)
-    if asked is None and noisy[above].sum() > _MOST_LEFT_OUT * noisy.sum():
-        return 1.0, {"frequency_limit": 1.0, "frequent_words": []}
-    return limit, {"frequency_limit": limit, "frequent_words": list(released.at(np.flatnonzero(above)).words)}
+    return 1.0 if asked is None and noisy[above].sum() > _MOST_LEFT_OUT * noisy.sum() else limit
 
 
 def _check_language(released: WordFrequencies, language: str) -> None:

@@ -444,8 +444,8 @@ def refuse_columns(path: Path, kind: str, options: ReadOptions, columns: str = "
     column = next((name for name in named if name is not None), None)
     if column is not None:
         raise InputError(
-            f"{path} is {kind}, which has {columns}: column {column!r} cannot be read from it. Leave the column out, "
-            "check --format, or write a table with a row for each document."
+            f"{path} is {kind}, which has {columns}: column {column!r} cannot be read from it. Read the file "
+            "that has the column, write a table with a row for each document, leave the column out, or check --format."
         )
 
 

@@ -82,6 +82,26 @@ def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
     assert "at delta 1e-06 (several runs" in ledger.dataset("letters").remaining_text
 
 
+def test_of_a_raised_grant_the_guaranteed_room_is_told_first(ledger):
+    limit, events = capacity(*DEFAULT_GRANT).mu_squared, [gaussian(mu_squared=0.21)]
+    spend(ledger, events=events)
+    before = ledger.dataset("reviews")
+    assert "guaranteed" not in before.remaining_text + before.in_short
+    ledger.grant("reviews", 20.0, 1e-5)
+    record = ledger.dataset("reviews")
+    fixed, beyond = record.remaining_text.split("; beyond it nothing is guaranteed, and by the grant now in force ")
+    assert fixed.startswith("within the guaranteed epsilon 10, one more run may have up to epsilon ")
+    left = gaussian_epsilon(math.sqrt(limit - 0.21), 0.99e-6)
+    assert left - 0.001 < float(fixed.split()[13]) <= left
+    assert float(beyond.split()[8]) > 2 * left
+    assert (
+        f"; within the guaranteed epsilon 10 about {before.more_runs} more runs like the last, in all about "
+        f"{record.more_runs} more runs like the last"
+    ) in record.in_short
+    spend(ledger, events=[gaussian(mu_squared=limit)])
+    assert "within the guaranteed" not in ledger.dataset("reviews").remaining_text, "nothing is guaranteed"
+
+
 @pytest.mark.parametrize(("failed", "needs_list"), [(9.89e-8, False), (9.92e-8, True)])
 def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, failed, needs_list):
     ledger.grant("reviews", 10.0, 1e-5)

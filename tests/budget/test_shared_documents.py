@@ -108,6 +108,13 @@ def test_unit_and_adjacency_hold_across_shared_documents(ledger):
         run.bind(of(range(500)))
 
 
+def test_a_column_that_is_protected_may_be_in_another_file(ledger):
+    spend(ledger, "first", of(ALL), unit="user")
+    read_the_file = r"--unit-field user\. If what is read here has no such column, read the file that has it\."
+    with pytest.raises(BudgetRefused, match=read_the_file):
+        reserve(ledger, "first")
+
+
 def test_a_part_of_a_private_dataset_is_not_taken_for_public(ledger):
     spend(ledger, "first", of(ALL))
     with pytest.raises(

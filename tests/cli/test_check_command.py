@@ -92,7 +92,9 @@ def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dpl
     grant = "epsilon {:g}, delta {:g}".format(*DEFAULT_GRANT)
     price = rf"takes? .* of the budget of dataset k \({grant}\), which leaves room for about {MORE_RUNS} more"
     assert re.search(price, answer := dplda(*run, 2).out)
-    assert "Before the first run, fix what all runs together may spend" in answer
+    assert "dplda budget grant k --epsilon E --delta D" in answer
+    assert "Before the first run, fix what all runs together may spend" not in answer, "that is for checks"
+    assert "No total was fixed" not in dplda(*run, 2, "--simulate").out
     assert not list(home.glob("**/ledger.db"))
     assert dplda("budget", "grant", "k", "--epsilon", 1, "--delta", 1e-5).status == 0
     refused = dplda(*run, 2)
@@ -455,7 +457,19 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
     assert "What helps: --epsilon 4 instead; or" in remark("--topics", 8, "--epsilon", 1.0)
     assert "What helps: --topics 8 instead; or" in remark("--topics", 30, "--epsilon", 4.0)
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
-    assert remark("--topics", 8, "--epsilon", 4.0) == remark("--placement", "config1") == ""
+    assert "expect topics called weak, which are hints: " in remark("--topics", 8, "--epsilon", 4.0)
+    assert "Expect topics called weak or noise" in remark("--topics", 12, "--epsilon", 1.5)
+    assert "expect topics of which some are called clear" in remark("--topics", 5, "--epsilon", 8.0)
+    assert "expect topics" not in remark("--placement", "config1")
+
+
+def test_people_who_are_too_few_for_topics_can_be_counted(dplda, home: Path) -> None:
+    rows = [{"text": f"the one and only {n}", "who": f"w{n % 140}"} for n in range(3000)]
+    (home / "x.jsonl").write_text(jsonl(*rows))
+    told = " ".join(dplda("check", "x.jsonl", "--unit-field", "who", "--json").json["remarks"])
+    assert "Far fewer are enough for counts: `dplda count --persons`" in told
+    assert "for all 5 to stand out from the noise" in told
+    assert "dplda count" not in " ".join(dplda("check", "x.jsonl", "--json").json["remarks"])
 
 
 def test_a_folder_of_empty_files_is_a_problem(dplda, home: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from handmade import make_model, with_facts
 
 import dplda.runs.corpus
+from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.budget import Ledger
@@ -24,6 +25,7 @@ class Recorder:
     def __init__(self) -> None:
         self.fit: dict[str, Any] = {}
         self.read: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         self.error: Exception | None = None
 
     def plan(self, corpus: Any, ledger: Ledger, options: FitOptions) -> SimpleNamespace:
@@ -36,11 +38,17 @@ class Recorder:
                 raise self.error
             seconds["read"] = 1.26
             ledger.grant(dataset, 10, 1e-5)
-            model = with_facts(make_model(), dataset=dataset, placement="default", calibration="sound")
+            model = with_facts(make_model(), dataset=dataset, placement="default", calibration="sound", **self.facts)
             model.save(folder)
             return model
 
-        plan = {"parameters": {}, "events": (), "batch": None, "corpus": corpus}
+        plan = {
+            "reason": "NOT PRIVATE" if options.simulate_seed is not None else "",
+            "parameters": {},
+            "events": (),
+            "batch": None,
+            "corpus": corpus,
+        }
         return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute, **plan)
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
@@ -92,6 +100,38 @@ def test_people_read_promise_topics_place_and_budget(dplda, recorder: Recorder) 
     assert last == f"{spent} {quoted} (The run's own epsilon, 1.25, is at delta 1e-06.)"
     assert "spent of" not in answer.out  # an exact fact about linked datasets
     assert "the guarantee is" not in answer.err  # that of the whole grant is the usual one
+
+
+def test_a_first_run_without_a_grant_says_before_its_charge_which_total_it_fixes(dplda, recorder: Recorder) -> None:
+    assert "No total was fixed" not in dplda("fit", "x", "--out", "a", "--simulate", "--dataset", "other").err
+    first = dplda("fit", "x", "--out", "b")
+    epsilon, delta = DEFAULT_GRANT
+    told = (
+        f"No total was fixed for dataset reviews: from its first run on, the default is guaranteed, epsilon {epsilon:g}"
+    )
+    assert told in (line := " ".join(first.err.split()))
+    assert f"delta {delta:g}, and no other can be. To fix another one first: dplda budget grant reviews --e" in line
+    assert "No total" not in first.out
+    assert "No total" not in dplda("fit", "x", "--out", "c").err, "the total is fixed"
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"words": "listed"}, "12 words, those that characterise these texts most, compared with other text, as far"),
+        ({"vocabulary": "public"}, "12 words, the most frequent ones of the word list, as far as the noise lets"),
+        ({"words": "private"}, "12 words."),
+    ],
+)
+def test_words_that_may_be_there_by_chance_are_not_called_certain(
+    dplda, recorder: Recorder, facts: dict[str, str], told: str
+) -> None:
+    for topics, least in ((1, False), (2, True)):  # of which the 12 words are more, and fewer, than a run takes
+        recorder.facts = {"topics": topics, **facts}
+        answer = " ".join(dplda("fit", "x", "--out", f"model-{topics}").out.split())
+        assert told in answer
+        assert ("even if no text contains them" in answer) == (told != "12 words.")
+        assert ("however few can be told" in answer) == (told != "12 words." and least)
 
 
 def test_defaults_are_those_of_the_interface(dplda, recorder: Recorder) -> None:

@@ -171,7 +171,7 @@ def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home
     assert (run.status, run.model) == ("unsupported", None)
     assert not list(home.glob(f"models/{run.id}*"))
     assert {planned.event.stage for planned in run.plan if not planned.charged} == unasked
-    for part in ("Spent: ", "epsilon 0.", "at delta 1e-06", f"recorded as run {run.id}"):
+    for part in ("Spent: ", f"quote the total of dataset {run.dataset} ", f"recorded as run {run.id}"):
         assert part in statements[0]
     assert run.cost.mu_squared < accountant.cost(run.events).mu_squared
     assert run.cost == accountant.cost([planned.event for planned in run.plan if planned.charged])

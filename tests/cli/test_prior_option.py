@@ -111,3 +111,25 @@ def test_a_prior_is_read_as_the_store_that_it_helps(texts: tuple[Path, Path], mo
         options |= {"prior": str(public), "public_prior": True}
         find_prior(options, store, None, None, NoProgress())
         assert read[-1].reading == {**store.reading, "tokenizer": tokenizer or "spacy"}
+
+
+@pytest.mark.filterwarnings("default::dplda.base.errors.SharedDocumentsWarning")
+def test_private_text_as_a_public_prior_is_refused_by_name_and_path_and_told_by_its_content(
+    dplda, texts: tuple[Path, Path], home: Path
+) -> None:
+    private, public = texts
+    dplda("fit", public, *FIT, "--dataset", "mine")  # charged, however it ends
+    (run,) = Ledger().runs()
+    answer = dplda("fit", private, *FIT, "--prior", public, "--public-prior", "--dry-run")
+    assert (answer.status, answer.out) == (3, "")
+    assert f"run {run.id} read these files: its texts are not public" in answer.err
+    lines = public.read_text().splitlines(keepends=True)
+    (home / "mine.jsonl").write_text("".join(lines[:60]))
+    answer = dplda("fit", private, *FIT, "--prior", "mine.jsonl", "--public-prior")
+    assert (answer.status, "this corpus has its name" in answer.err) == (3, True)
+    (home / "copy.jsonl").write_text("".join(lines[:110]))
+    answer = dplda("fit", private, *FIT, "--prior", "copy.jsonl", "--public-prior", "--dry-run")
+    assert answer.status == 0
+    assert "(exact, not for publication): 110 of these texts are known to the ledger" in " ".join(answer.err.split())
+    (home / "copy.jsonl").write_text("".join([*lines[:9], *private.read_text().splitlines(keepends=True)[:110]]))
+    assert "known" not in dplda("fit", private, *FIT, "--prior", "copy.jsonl", "--public-prior", "--dry-run").err

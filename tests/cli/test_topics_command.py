@@ -5,10 +5,13 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from handmade import with_facts
 
 from dplda.base.config import PrivacySettings
 from dplda.budget import Ledger
+from dplda.learning.verdicts import of_probabilities
 from dplda.model import TopicModel
 
 
@@ -34,6 +37,16 @@ def test_the_table_shows_words_and_no_markup_acts(dplda, home: Path, model: Topi
     assert "[red]alarm" in out
     assert "]0;title" in out
     assert "\x1b" not in out
+
+
+def test_the_limits_of_verdicts_are_told_wherever_percentages_are(dplda, home: Path, model: TopicModel) -> None:
+    probabilities = {"verdicts": ("clear", "weak", "noise"), "topic_probabilities": (0.6, 0.59, 0.05)}
+    judged = with_facts(model, **probabilities)
+    assert of_probabilities(np.array([0.6, 0.59, 0.05])) == [*judged.verdicts]
+    judged.save(home / "judged")
+    assert dplda("report", "judged", "-o", "page.html").status == 0
+    for shown in (dplda("topics", "judged").out, judged._repr_html_(), (home / "page.html").read_text()):
+        assert "is the probability that it would: clear from 60%, noise up to 5%." in " ".join(shown.split())
 
 
 def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:

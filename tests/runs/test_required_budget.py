@@ -109,6 +109,18 @@ def test_a_way_that_would_not_do_is_not_told():
     assert not re.search("--prior|--vocabulary|fewer", refusal(-100, topics=4, public=LISTED, of_prior=True))
 
 
+def test_more_epsilon_than_is_usual_is_not_proposed():
+    assert re.search(r"at least epsilon [2-9]\.", refusal(1200, topics=4, epsilon=0.5))
+    told = refusal(60, topics=4)
+    assert "at least epsilon" not in told
+    assert re.search("at least .* documents", told)
+
+
+def test_counts_of_persons_are_proposed_where_persons_are_too_few_for_topics():
+    assert refusal(100, topics=4, unit="reporter").endswith("people in categories that you name.")
+    assert "dplda count" not in refusal(100, topics=4)
+
+
 def test_what_was_counted_is_told():
     assert " about 10 documents with words of the word list (noisy, " in refusal(10.4, topics=4, public=LISTED)
     assert " about 0 different values of user (noisy, standard " in refusal(-3, topics=4, unit="user")

@@ -63,6 +63,17 @@ def test_words_in_more_documents_than_the_limit_are_left_out_and_named_but_for_s
     assert "house" not in (guided.facts.frequent_words or ())
 
 
+def test_the_words_that_are_named_as_too_frequent_are_those_left_out() -> None:
+    limit, named = 0.57, set[str]()  # about the share of the documents that each common word is in
+    for seed in range(4):
+        model = fitted(2000, epsilon=2.0, max_document_frequency=limit, simulate_seed=seed)
+        frequent = set(model.facts.frequent_words or ())
+        assert frequent <= set(COMMON)
+        assert set(COMMON) - frequent == set(COMMON) & set(model.vocabulary)
+        named |= frequent
+    assert named
+
+
 def test_texts_of_few_words_have_no_limit_on_document_frequencies_of_their_own_accord() -> None:
     model = fitted(4000, epsilon=4.0)
     assert (model.facts.frequency_limit, model.facts.frequent_words) == (1.0, ())

@@ -99,3 +99,8 @@ def test_an_archive_has_the_column_too(tmp_path: Path) -> None:
     found = dplda.count(corpus, {"note": ["note"]}, persons=True, epsilon=8.0, simulate_seed=0, ledger=False)
     assert found.tables[0].counts == pytest.approx([2], abs=2)
     assert corpus.open().n_documents == 3
+
+
+def test_a_column_that_a_folder_lacks_may_be_in_another_file(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read from it\. Read the file that has the column"):
+        source_of(folder, unit_field="patient")
