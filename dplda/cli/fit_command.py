@@ -37,7 +37,6 @@ from dplda.cli.options import (
     simulate_seed,
 )
 from dplda.cli.topics_command import show_topics, topics_json
-from dplda.learning.model_size import least_words
 from dplda.learning.placements.registry import DEFAULT
 from dplda.learning.settings import LISTED
 from dplda.runs.fit_options import COMMAND, FitOptions
@@ -251,6 +250,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
 
 def _about_words(model: TopicModel) -> str:
     """Say which words `model` has, and how sure it is that the texts contain them."""
+    from dplda.learning.model_size import least_words
+
     facts, number = model.facts, len(model.vocabulary)
     if (facts.vocabulary, facts.placement) == ("public", DEFAULT):
         chosen = "the most frequent ones of the word list"

@@ -195,7 +195,7 @@ def plan_counts(
             sampling=sampling,
             titles=names,
             size_precision=size_weight / answer_weight,
-            exclusive=one_answer or n_given == 1,
+            exclusive=n_given == 1 or (one_answer and "question" in corpus.category_facts),
             at_most=at_most,
             persons=persons,
             documents_per_person=per_person,
