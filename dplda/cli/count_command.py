@@ -145,6 +145,8 @@ def _show_table(one: CountTable, unit: str) -> None:
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
+    if one.by and not one.persons and (one.totals < 0).any():
+        say("Negative numbers are shown as 0, so that the rows may add up to more than `all`.")
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
     say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")

@@ -26,6 +26,7 @@ from dplda.report.table_pictures import (
     category_of,
     certain_differences,
     drawing,
+    further_differences,
     guarantee_in_words,
     in_words,
     is_drawn_whole,
@@ -112,6 +113,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         note=f"{certain_differences(table, names, 'category')} Of {told:,} of {len(table.rows):,} combinations, the "
         f"share can be told, too. {OWN_NOISE}",
         drawing=Bars([]),
+        further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{_told_private(table)}{_told_counted(table, unit)}",
     )
@@ -152,6 +154,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {_told_counted(table, unit)}",
         drawing=picture,
+        further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{_told_private(table)}Of one {shown(unit)}, these counts and others of "
         f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and "

@@ -325,9 +325,12 @@ def who_counts_less(table: CountTable, unit: str) -> str:
             "may one in many groups"
         )
     who = unit if table.persons else DOCUMENT
-    several = f"A {who} in more than {table.at_most} categories counts less in each of them"
+    categories = "category" if table.at_most == 1 else "categories"
+    several = f"A {who} in more than {table.at_most} {categories} counts less in each of them"
     if most := table.documents_per_person:
-        several = f"Of documents in more than {table.at_most} categories, fewer than {most:,} of a {unit} count in full"
+        several = (
+            f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full"
+        )
     return several if table.at_most < table.n_topics - 1 else ""
 
 

@@ -205,7 +205,7 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert text.count("Numbers are of customers with at least one such document.") == 1
     assert "How many customers have at least one document in each category" in text
     assert "A customer counts once in each category of at least one of their documents." in text
-    assert "A customer in more than 1 categories counts less" in text
+    assert "A customer in more than 1 category counts less" in text
     assert "except where an answer says that it is of customers with at least one such document" in " ".join(
         text.split()
     )
@@ -233,7 +233,7 @@ def test_all_runs_of_the_ledger_are_told(tmp_path, without_charts):
 
 def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_charts):
     several = replace(count_table(), at_most=1)
-    assert "A document in more than 1 categories counts less" in page(tmp_path, findings(("?", counts(several)))).text
+    assert "A document in more than 1 category counts less" in page(tmp_path, findings(("?", counts(several)))).text
     whole = replace(count_table(), at_most=2)
     assert "counts less" not in page(tmp_path, findings(("?", counts(whole)))).text
 

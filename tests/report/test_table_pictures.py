@@ -178,7 +178,7 @@ def test_two_groups_that_are_compared_are_in_the_heading() -> None:
     assert picture.table is not None
     assert picture.table.columns[0] == "desk"
     assert "more in g1 than in other" in picture.note
-    assert tables(MODEL, (2000, 1500), ["between(desk)"])[0].plot().get_suptitle() == picture.title
+    assert tables(MODEL, (2000, 1500), ["between(desk)"])[0].plot().get_suptitle().startswith(f"{picture.title}\n")
 
 
 def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
@@ -266,7 +266,7 @@ def test_a_table_of_counts_is_about_categories_in_its_name_and_its_picture() -> 
     assert repr(BY_TEAM) == "CountTable(by team: 2 groups, 3 categories)"
     assert repr(BY_TEAM.whole()) == "CountTable(3 categories)"
     figure = BY_TEAM.plot()
-    assert figure.get_suptitle() == "How categories differ by team"
+    assert figure.get_suptitle().startswith("How categories differ by team\n")
     drawn = {label.get_text() for axes in figure.axes for label in axes.get_yticklabels()}
     assert BY_TEAM.titles[0] in drawn
 
