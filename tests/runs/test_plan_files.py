@@ -155,7 +155,7 @@ def test_topics_are_fitted_once_and_before_questions_about_them(tmp_path, questi
     ledger = Ledger(tmp_path / "l.db")
     plan = read_plan(written(tmp_path, questions=questions))
     corpus = dplda.Corpus.from_texts([RECORD], text_field="body", group_fields=["team", "day", "customer"], name="t")
-    with pytest.raises(InputError, match="topics") as raised:
+    with pytest.raises(InputError, match="fit") as raised:
         plan_questions(plan.questions, corpus, ledger, plan.options)
     assert named in str(raised.value)
     assert ledger.runs() == []
