@@ -54,7 +54,12 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
 )
 @click.option("--title", metavar="TEXT", help="Title of the page or paper, instead of the dataset's name.")
 @click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name a topic; may be repeated.")
-@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; may be repeated.")
+@click.option(
+    "--hide",
+    metavar="WORD",
+    multiple=True,
+    help="Leave this word out of topics and tables of words, not out of your categories; may be repeated.",
+)
 @click.option(
     "--same-text",
     metavar="NAME",
@@ -102,7 +107,7 @@ def report(
     output = output or Path(_PAGE)
     refuse_existing(output)
     record = _recorded(runs[0], ledger_path)
-    if len(runs) == 1 and record is not None and is_plan(record):
+    if len(runs) == 1 and not counted and record is not None and is_plan(record):
         findings = load_findings(record, open_model(runs[0], ledger_path) if record.model else None)
         write_answers(findings, output, answers_guarantee(findings, ledger_path, same_text), wording=wording)
         _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)

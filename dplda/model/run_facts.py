@@ -19,7 +19,7 @@ from dplda.text.reading_options import READING_FACTS
 Verdict = Literal["clear", "weak", "noise"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CLEAR_FROM, NOISE_UNTIL = 0.6, 0.05  # probabilities that decide on a verdict
-LIMITS = f"clear from {CLEAR_FROM:.0%}, noise up to {NOISE_UNTIL:.0%}"
+LIMITS = f"clear from {CLEAR_FROM:.0%}, noise up to {NOISE_UNTIL:.0%}, before rounding"
 USEFUL = 1 / 3  # least share of clear topics from which on the topics of a run are called useful
 PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")
 """The facts that list a value for each topic, and that not every run has."""

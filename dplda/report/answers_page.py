@@ -22,9 +22,9 @@ from dplda.report.page import (
 )
 from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns, unit_of
+from dplda.report.summary import verdict
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 from dplda.runs.counting import counted_units
-from dplda.runs.indicator_tables import CountTable
 from dplda.runs.questions import Findings
 from dplda.runs.released_table import Tables
 
@@ -60,7 +60,6 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
     topics = shown_of_models[0] if shown_of_models else None
     title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
-    counted = [each for answer in findings.tables for each in answer or () if isinstance(each, CountTable)]
     whole = together is not None and together.guarantee.holds and not together.unknown
     epsilon, delta = together.guarantee.largest_total if together is not None and whole else (0.0, 0.0)
     return template("answers.html.j2").render(
@@ -73,8 +72,7 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
         size="" if model is None else ". ".join(filter(None, promise.size(model))),
         counted=shown(counted_units(privacy.unit)),
         unit=unit,
-        persons=any(each.persons for each in counted),
-        documents=any(each.documents_per_person for each in counted),
+        verdict=verdict(models)[1:],  # the first line is about publishing
         groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),
         together=together,
         names=[shown(dataset), *map(shown, together.others if together else ())],

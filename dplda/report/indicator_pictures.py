@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dplda.base.config import MINIMUM_LENGTH
 from dplda.report.pictures import (
     BLUE,
     INK,
@@ -35,6 +34,7 @@ from dplda.report.table_pictures import (
 from dplda.report.wording import is_hidden
 from dplda.runs.counting import counted_in, what_counts, who_counts_less
 from dplda.runs.indicator_tables import (
+    AMONG,
     MORE_CERTAIN,
     OWN_WORDS,
     WEIGHED,
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 _REST = (NONE, NO_ANSWER)  # not drawn: most documents may be among them, and would make all others tiny
 _ROW, _MOST_ROWS = 21, 90  # height in CSS pixels of a word of the dot plot; words and groups in one
 _LONGEST = 20  # characters of a word or group beside its dots
-OWN_NOISE = (
-    "Each table has noise of its own: what is in several tables has another number in each, within the intervals."
-)
+OWN_NOISE = "Each table has noise of its own: what is in several tables has another number in each."
 _TINY = 0.9  # where the axis of lifts begins
 
 
@@ -269,6 +267,7 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
+    notes.append(AMONG)
     notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
     notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []
     notes += [OWN_WORDS] if any(map(category_of, table.by)) and drawn else []
@@ -280,7 +279,7 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         drawing=dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them, among those with at least {MINIMUM_LENGTH}. {WEIGHED} Of one {shown(words.privacy.unit)}, these "
+        f"have them. {WEIGHED} Of one {shown(words.privacy.unit)}, these "
         f"words and others of their run together reveal at most what {guarantee_in_words(words)} allows.",
     )
 

@@ -474,7 +474,7 @@ def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") 
 
 def counted(unit: str) -> str:
     """Name what tables count, such as ``documents with at least three known words``."""
-    what = "documents with" if unit == DOCUMENT else f"{unit}s with a document of"
+    what = "documents with" if unit == DOCUMENT else f"{unit}s (in parts, if in several groups) with a document of"
     return f"{what} at least {MINIMUM_LENGTH} known words"
 
 
