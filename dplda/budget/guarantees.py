@@ -155,6 +155,9 @@ class Guarantee:
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
+            top = self.largest_total[0]
+            if top > self.epsilon:
+                beyond = f"once more than epsilon {top:g} is spent, the largest total listed,"
             more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
         elif min(grant.epsilon, self.largest_total[0]) > self.epsilon:
             reached = sum(epsilon < grant.epsilon for epsilon in self.listed[:-1])

@@ -608,10 +608,11 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     more = f"room for about {quoted.more - 1:,} more like it" if quoted.more > 1 else "no room for another like it"
     if run.batch is not None and quoted.dataset.parallel:
         more += " on this batch"
-    report.price = (
-        f"This run would take {quoted.share:.1%} of the budget of dataset {run.dataset} "
-        f"({quoted.dataset.grant}), which leaves {more}."
-    )
+    budget = f"dataset {run.dataset} ({quoted.dataset.grant})"
+    if quoted.dataset.limit is not None:
+        name, grant = quoted.dataset.limit
+        budget = f"{name} ({grant}), which shares documents with {run.dataset} (exact, not for publication)"
+    report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which leaves {more}."
     if quoted.share_of_mu_squared < quoted.share:
         report.price += (
             " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "

@@ -61,7 +61,10 @@ _sampling_option = click.option(
     help="Widen the intervals, because the documents are a sample of a larger population.",
 )
 _out_option = click.option(
-    "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Write the numbers (of words, those of ten in each group) to this new .csv, .parquet or .json file.",
 )
 _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
 

@@ -20,6 +20,10 @@ from dplda.model.exporters import csv_text, statement_json
 from dplda.model.run_facts import LIMITS, USEFUL
 from dplda.model.topic_model import refuse_existing
 
+_OF_A_TABLE = (
+    "share, share_low and share_high are of a table, which another run released and was charged for: this statement "
+    "does not cover them. To others, quote the total of all runs."
+)
 _SHOWN_BATCHES = 6
 
 
@@ -290,7 +294,7 @@ def _write_csv(
     columns = ["topic", "name", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
     by_table = ["share", "share_low", "share_high"] if shares else []
     write_file(path, csv_text([*columns, *by_table], rows))
-    write_file(statement, statement_json(model))
+    write_file(statement, statement_json(model, _OF_A_TABLE if shares else ""))
     return statement
 
 

@@ -85,9 +85,10 @@ def _csv(model: TopicModel, path: Path) -> list[Path]:
     return files
 
 
-def statement_json(model: TopicModel) -> str:
-    """Return the privacy statement as JSON text."""
-    return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
+def statement_json(model: TopicModel, besides: str = "") -> str:
+    """Return the privacy statement as JSON text, with what is exported `besides` that the run did not release."""
+    plain = model.privacy.to_json() | ({"besides": besides} if besides else {})
+    return json.dumps(plain, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> list[Path]:

@@ -5,6 +5,7 @@ From public numbers and a rough number of units alone, which `dplda check` and d
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from dplda.learning.settings import DEFAULTS, FitSettings
@@ -117,8 +118,10 @@ def supported_topics(settings: FitSettings, units: int) -> int:
     model = settings.model
     if model.topics == "auto" or model.seed_words:
         return 0
-    for topics in range(int(model.topics) - 1, 1, -1):
+
+    def too_many(topics: int) -> bool:
         fewer = judge(replace(settings, model=replace(model, topics=topics), prior=None), units)
-        if fewer.ends_with_topics and fewer.surviving == topics:
-            return topics
-    return 0
+        return not fewer.ends_with_topics or fewer.surviving < topics
+
+    enough = bisect_left(range(2, int(model.topics)), True, key=too_many) + 1
+    return enough if enough > 1 else 0

@@ -229,7 +229,10 @@ def plan_counts(
     half = -float(ndtri(0.025)) * noise
     unit = corpus.unit
     counted = DOCUMENT if per_person else unit
-    outlook = [f"Numbers would be told to within {half:,.0f} {counted}s (95 %), however large a group is."]
+    outlook = [
+        f"Numbers would be told to within {half:,.0f} {counted}s (95 %) for each category in one group, however large "
+        "it is; sizes of groups, and sums of several groups, less exactly."
+    ]
     if unit != DOCUMENT and not (persons or per_person):
         outlook.append(
             f"Numbers would be of {unit}s' texts, the documents of one {unit} sharing the weight of one. "

@@ -173,6 +173,9 @@ def estimated_units(sample: Sample, unit: str | None) -> int | None:
     records = sample.estimate if sample.total is None else sample.total
     if unit is None or records is None or not sample.rows:
         return records
+    located = sample.located
+    if unit == SUBFOLDER and located.is_folder:
+        return len({file.relative_to(located.root).parts[0] for file in located.files if file.parent != located.root})
     keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
     seen = Counter(keys)
     if records <= len(sample.rows) + len(sample.defects):

@@ -259,6 +259,17 @@ def test_a_grant_that_outputs_preceded_warns_in_the_words_of_the_record(ledger):
     assert "unbounded" in unbounded
 
 
+def test_listed_totals_hold_when_the_grant_exceeds_them_before_they_are_reached(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    spend(ledger, events=[gaussian(mu_squared=0.5 * capacity(1.0, 1e-6).mu_squared)])
+    ledger.grant("reviews", 3.0, 1e-6)
+    record = ledger.dataset("reviews")
+    assert record.guarantee.endswith(
+        "once more than epsilon 2 is spent, the largest total listed, nothing is guaranteed"
+    )
+    assert "within the guaranteed epsilon 2" in record.remaining_text
+
+
 def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     assert (

@@ -46,9 +46,8 @@ def test_the_limits_of_verdicts_are_told_wherever_percentages_are(dplda, home: P
     judged.save(home / "judged")
     assert dplda("report", "judged", "-o", "page.html").status == 0
     for shown in (dplda("topics", "judged").out, judged._repr_html_(), (home / "page.html").read_text()):
-        assert "is the probability that it would: clear from 60%, noise up to 5%, before rounding." in " ".join(
-            shown.split()
-        )
+        limits = "clear from 60%, noise up to 5%, before rounding."
+        assert f"is the probability that it would: {limits}" in " ".join(shown.split())
 
 
 def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:

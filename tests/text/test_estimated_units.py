@@ -61,3 +61,10 @@ def test_records_of_a_compressed_file_are_counted_up_to_a_limit(tmp_path: Path, 
     assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) == 3000
     monkeypatch.setattr("dplda.text.sampling._MOST_COUNTED", 1000)
     assert units_of(tmp_path / "x.jsonl.gz", range(3000), None) is None
+
+
+def test_subfolders_are_counted_by_the_names_of_files(tmp_path):
+    for place in ("a/1.txt", "a/2.txt", "b/deep/1.txt", "top.txt"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("some words")
+    assert estimated_units(read_sample(tmp_path, ReadOptions()), "folder") == 2
