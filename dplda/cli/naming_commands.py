@@ -297,8 +297,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     )
     if any(share["low"] is None for part in shares for share in part):
         say(
-            "Shares without an interval differ between runs by noise alone, often by several points. For shares that "
-            "can be compared, tabulate the topics of one run in both collections: "
+            "Shares without an interval may differ between runs by noise alone, often by several points. For shares "
+            "that can be compared, tabulate the topics of one run in both collections: "
             f"dplda tabulate {shlex.quote(first)} CORPUS --by ..."
         )
     if output is not None:

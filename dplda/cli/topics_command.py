@@ -241,16 +241,14 @@ def show_topics(
         )
     elif set(model.verdicts) == {"noise"}:
         say(
-            f"All {len(every)} topics are noise: do not use them. Public text about the same things (--prior), more "
-            "documents or a larger epsilon would help; `dplda plan` forecasts how much.",
+            f"All {len(every)} topics are noise: do not use them. {_helps(model)}",
             style="yellow",
         )
     elif clear < USEFUL * len(every):
         say(
             f"{f'Only {clear}' if clear else 'None'} of {len(every)} topics {'is' if clear < 2 else 'are'} clear, from "
-            f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. Public text "
-            "about the same things (--prior), more documents or a larger epsilon would help; `dplda plan` forecasts "
-            "how much.",
+            f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. "
+            f"{_helps(model)}",
             style="yellow",
         )
     if hidden:
@@ -265,6 +263,12 @@ def _share(topic: dict[str, Any]) -> str:
         return f"{topic['prevalence']:.1%}"
     value, low, high = (100 * topic["share"][end] for end in ("value", "low", "high"))
     return f"{value:.1f}% ({low:.1f} to {high:.1f})"
+
+
+def _helps(model: TopicModel) -> str:
+    """Say what would make more of the topics of `model` clear; a prior only if there was none to try."""
+    public = "" if model.facts.prior is not None else "Public text about the same things (--prior), more"
+    return f"{public or 'More'} documents or a larger epsilon would help; `dplda plan` forecasts how much."
 
 
 def _write_csv(

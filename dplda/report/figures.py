@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
+from dplda.private.attributes import OTHER
 from dplda.report import run_pictures, table_pictures
 from dplda.report.indicator_pictures import certain_words, dots
 from dplda.report.pictures import BLUE, COLOURS, INK, STYLE, Bar, Bars, Chart, Heat, percent, quiet, shortened, shown
@@ -107,6 +108,8 @@ def draw_table(table: ReleasedTable) -> Drawing:
     if certain > 1:
         of = f"differences {table.since} hold, all together,"
     line = f"{certain or 'No'} {of} with 95 % probability."
+    if any(rest and tells for rest, tells in zip(table.rest, table.tells.tolist(), strict=True)):
+        line += f" Not drawn, but part of elsewhere: {OTHER}." if table.period_axis is None else ""
     return _drawing(label, f"{title}{unit}\n{line}", *_drawn(table_pictures.drawing(table, names)))
 
 

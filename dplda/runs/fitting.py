@@ -156,9 +156,11 @@ def plan_topics(
         )
         noise = [topic for topic, verdict in enumerate(result.verdicts) if verdict == NOISE]
         if noise:
+            named = [result.topic_names[topic] for topic in noise if topic in result.topic_names]
+            seeds = f" Among them are topics with seed words: {', '.join(named)}." if named else ""
             warn(
                 f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise, and "
-                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts). Use more "
+                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts).{seeds} Use more "
                 "documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
             )

@@ -248,8 +248,8 @@ class Run(Generic[Result]):
             return f"{self.reason}{record and f'; {record}'}."
         share, _ = self._share_and_promise(cost(charged))
         return (
-            f"Spent: {share} of the run's budget, {record}. To others, quote the total of dataset {self.dataset} "
-            f"(dplda budget show {shlex.quote(self.dataset)})."
+            f"Spent: {share} of the run's budget (counted as the filter counts), {record}. To others, quote the total "
+            f"of dataset {self.dataset} (dplda budget show {shlex.quote(self.dataset)})."
         )
 
     def _spent_when_stopped(self, record: RunRecord) -> str:

@@ -234,7 +234,7 @@ def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tm
     share = run.cost.mu_squared / cost(run.events).mu_squared
     assert 0 < share < 0.5
     assert str(refusal.value).endswith(
-        f" Spent: {share:.1%} of the run's budget, recorded as run {run.id}. "
+        f" Spent: {share:.1%} of the run's budget (counted as the filter counts), recorded as run {run.id}. "
         "To others, quote the total of dataset planted (dplda budget show planted)."
     )
     assert run.status == "unsupported"
