@@ -105,7 +105,7 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable) -> None:
     """Print the words of each group that are certain, with their lifts."""
-    from dplda.runs.indicator_tables import AMONG, MORE_CERTAIN, OWN_WORDS, WEIGHED, certain_of, times
+    from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, certain_of, times
 
     rows: list[tuple[str, ...]] = []
     distinctive = one.distinctive()
@@ -120,7 +120,7 @@ def _show_table(one: WordTable) -> None:
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
     say(
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
-        f"probability. {AMONG} {WEIGHED}"
+        f"probability. {WEIGHED}"
     )
     if not any(map(certain_of, distinctive)):
         say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")

@@ -28,6 +28,7 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods; their alphabe
     "year": lambda day: f"{day.year:04}",
 }
 BOOLEAN, CATEGORY = "bool", "category"
+OTHER_WORDS = ""  # as the last of the words in use, stands for all words of a document that are not among the others
 HOW_MANY = 1 << 29  # of a unit's documents are told apart in a cell: times `MINIMUM_LENGTH`, it is within 32 bits
 ANSWERS = "(answers)"  # the column of a store that holds the documents' answers (`dplda.text.categories`)
 BETWEEN = "between"  # two groups that are compared with each other

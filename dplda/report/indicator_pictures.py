@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.report.pictures import (
     BLUE,
     INK,
@@ -34,7 +35,6 @@ from dplda.report.table_pictures import (
 from dplda.report.wording import is_hidden
 from dplda.runs.counting import counted_in, what_counts, who_counts_less
 from dplda.runs.indicator_tables import (
-    AMONG,
     MORE_CERTAIN,
     OWN_WORDS,
     WEIGHED,
@@ -267,7 +267,6 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
-    notes.append(AMONG)
     notes += [f"No certain word: {', '.join(without)}."] if without and drawn else []
     notes += [f"Too small to tell: {', '.join(unknown)}."] if unknown else []
     notes += [OWN_WORDS] if any(map(category_of, table.by)) and drawn else []
@@ -279,8 +278,9 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         drawing=dots(drawn) if drawn else Bars([]),
         table=_word_numbers(drawn, by) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them. {WEIGHED} Of one {shown(words.privacy.unit)}, these "
-        f"words and others of their run together reveal at most what {guarantee_in_words(words)} allows.",
+        f"have them, among those with at least {MINIMUM_LENGTH} words of any kind. {WEIGHED} Of one "
+        f"{shown(words.privacy.unit)}, these words and others of their run together reveal at most what "
+        f"{guarantee_in_words(words)} allows.",
     )
 
 

@@ -14,7 +14,7 @@ from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
-from dplda.private.attributes import TableRows
+from dplda.private.attributes import OTHER_WORDS, TableRows
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
 from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus
@@ -80,11 +80,12 @@ def plan_words(
         raise InputError("name the groups whose words are compared, such as by product.")
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> WordTable:
-        gate.use_words(listed, rows)
-        found = gate.release(Stage.TABLE, word_indicators(np.ones(len(listed)), 1.0, len(rows)), INDICATOR_CLIP)
+        gate.use_words((*listed, OTHER_WORDS), rows)  # so that all documents count, whatever words they have
+        weights = np.append(np.ones(len(listed)), 0.0)
+        found = gate.release(Stage.TABLE, word_indicators(weights, 1.0, len(rows)), INDICATOR_CLIP)
         return WordTable(
             **groups,
-            totals=found.total[:, :-1],
+            totals=found.total[:, : len(listed)],
             counts=found.total[:, -1],
             std=found.std,
             titles=listed,

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri, rel_entr
 
-from dplda.base.config import MINIMUM_LENGTH
 from dplda.learning.estimates import Estimates
 from dplda.runs.released_table import ReleasedTable, Tables, check_level, interval, quantile
 from dplda.text.records import DOCUMENT
@@ -76,10 +75,6 @@ MORE_CERTAIN = "fewer words, larger groups, more documents or a larger part of t
 WEIGHED = (
     "A document with d of the words weighs 1/√(1+d), so that one document moves the numbers little: shares, and how "
     "many times as frequent, are of documents with these weights, and not of documents counted one by one."
-)
-AMONG = (
-    f"Only documents with at least {MINIMUM_LENGTH} of the compared words count. With a short list these are few, and "
-    "unlike the others, so that a word may be more frequent among them and rarer among all."
 )
 OWN_WORDS = "Words that the category itself lists mark it by definition; the others are news."
 

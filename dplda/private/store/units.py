@@ -18,9 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.config import MINIMUM_LENGTH
-from dplda.private.attributes import ANSWERS, Answers, Attribute, TableRows
+from dplda.private.attributes import ANSWERS, OTHER_WORDS, Answers, Attribute, TableRows
 from dplda.private.store.count_store import Block, CountStore
-from dplda.text.records import DOCUMENT
+from dplda.text.records import DOCUMENT, MAX_COUNT
 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
@@ -73,11 +73,14 @@ def project(
 ) -> UnitCounts:
     """Return the store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
 
-    With the `rows` of a table, the result contains the row of each document.
+    If the last word is `OTHER_WORDS`, its count is that of all tokens that are none of the others. With the `rows` of
+    a table, the result contains the row of each document.
     """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)  # `columns` caches by identity
     width, columns = len(store.dictionary) + 1, store.columns(vocabulary)
     # Unknown words select the last column, which is empty.
+    if vocabulary[-1:] == (OTHER_WORDS,):
+        return _group_by_unit(store, lambda block: _with_rest(block, width, columns[:-1]), len(columns), units, rows)
     return _group_by_unit(store, lambda block: _word_matrix(block, width)[:, columns], len(columns), units, rows)
 
 
@@ -168,6 +171,15 @@ def _group_by_unit(
 def _word_matrix(block: Block, width: int) -> sparse.csr_array:
     """Return the counts of the words of `block`, (n_documents, width), as a view."""
     return sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
+
+
+def _with_rest(block: Block, width: int, columns: np.ndarray) -> sparse.csr_array:
+    """Return the counts of the words in `columns`, and behind them of all other words together."""
+    every = _word_matrix(block, width)
+    listed = every[:, columns]
+    rest = every.sum(axis=1, dtype=np.int64) - listed.sum(axis=1, dtype=np.int64)
+    rest = np.minimum(rest, MAX_COUNT).astype(np.int32)
+    return sparse.hstack([listed, sparse.csr_array(rest[:, None])], format="csr")
 
 
 def _answer_matrix(block: Block, store: CountStore, n: int) -> sparse.csr_array:
