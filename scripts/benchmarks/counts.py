@@ -158,14 +158,13 @@ def _key_rows(
 def _documents(
     corpus: dplda.Corpus, words: Sequence[str], groups: Sequence[str]
 ) -> tuple[sparse.csr_array, np.ndarray]:
-    """Which words each document with three tokens of them holds, and the number of its group."""
+    """Which words each document with three tokens of any kind holds, and the number of its group."""
     store = corpus.open()
     columns, parts, of = store.columns(tuple(words)), [], []
     for block in store.blocks():
         width = len(store.dictionary) + 1
         counts = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
-        counts = counts[:, columns]
-        eligible = counts.sum(axis=1) >= 3
+        eligible, counts = counts.sum(axis=1) >= 3, counts[:, columns]
         names, place = block.values(store.group_columns, "group")
         parts.append(counts[eligible] > 0)
         of.append(np.array([groups.index(name) for name in names])[place][eligible])
