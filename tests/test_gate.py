@@ -46,7 +46,7 @@ TAKEN = {  # by each module, of the names that other protected packages define
     },
     # Corpora that were planted or declared public.
     "dplda.runs.grid": {"ExactGate", "LocalPasses", "fingerprint"},
-    "dplda.runs.priors": {"cache_root", "fingerprint"},
+    "dplda.runs.priors": {"CountStore", "cache_root", "document_codes", "fingerprint"},  # of texts declared public
     # Of texts declared public: which of them the ledger knows.
     "dplda.runs.examples": {"document_codes"},
     "dplda.audit.games": {"Curator", "LocalPasses"},

@@ -205,7 +205,7 @@ def test_every_answer_is_drawn(show: Open, files: dict[str, Path], width: int, t
     table = word_table()
     certain = [each for found in table.distinctive() for each in found or () if each.certain]
     dots = page.evaluate(marks, "#answer-5-answer-0-0")
-    assert len(dots) == len(certain) > 1
+    assert len(dots) == sum(each.elsewhere.low > 0 for each in certain) > 0, "no dot where the lift may be unbounded"
     assert all(min(size) > 2.9 for size in (*lone, *dots))
     told = page.evaluate("""[...document.querySelectorAll('#answer-5-answer-0-0 svg')].filter(e => e.checkVisibility())
         .flatMap(svg => [...svg.querySelectorAll('text')]).map(text => text.textContent)""")
