@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import warnings
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from dplda.cli.options import json_option, ledger_option, open_ledger
 if TYPE_CHECKING:
     from dplda.budget import Ledger
     from dplda.budget.events import PrivacyStatement
+    from dplda.budget.ledger_records import DatasetRecord
     from dplda.model import TopicModel
     from dplda.runs.run import Run
 
@@ -63,14 +65,16 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
 
     Raises `BudgetRefused` for one that could not be mended.
     """
-    _refuse_unused_grant(run, ledger)
-    return [*_new_name(run, model, ledger), *_no_grant(run, ledger), *_same_run(run, ledger)]
+    records = ledger.datasets()
+    fixes = not any(r.name == run.dataset and (r.grant.created is not None or r.runs) for r in records)
+    if fixes:
+        _refuse_unused_grant(run, records)
+    return [*_new_name(run, model, records), *(_default_total(run) if fixes else []), *_same_run(run, ledger)]
 
 
-def _no_grant(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Say that `run`, the first one of its dataset, fixes the default total, if nobody fixed another one."""
-    known = any(r.name == run.dataset and (r.grant.created is not None or r.runs) for r in ledger.datasets())
-    if known or run.reason:
+def _default_total(run: Run[Any]) -> list[str]:
+    """Say that `run`, the first one of a dataset without a grant, fixes the default total."""
+    if run.reason:
         return []
     epsilon, delta = DEFAULT_GRANT
     return [
@@ -80,10 +84,10 @@ def _no_grant(run: Run[Any], ledger: Ledger) -> list[str]:
     ]
 
 
-def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[str]:
-    """Say that a `run` about `model` would charge a name that `ledger` does not know, if it would."""
+def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[DatasetRecord]) -> list[str]:
+    """Say that a `run` about `model` would charge a name that none of the `records` has, if it would."""
     own = None if model is None else model.facts.dataset
-    if own is None or run.dataset in {own, *(record.name for record in ledger.datasets())}:
+    if own is None or run.dataset in {own, *(record.name for record in records)}:
         return []
     return [
         f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
@@ -91,14 +95,11 @@ def _new_name(run: Run[Any], model: TopicModel | None, ledger: Ledger) -> list[s
     ]
 
 
-def _refuse_unused_grant(run: Run[Any], ledger: Ledger) -> None:
+def _refuse_unused_grant(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
     """Raise `BudgetRefused` for the first `run` on a dataset without a grant if nobody uses one of almost its name.
 
     The first run fixes the total, so that a misspelt grant cannot be mended after it.
     """
-    records = ledger.datasets()
-    if any(record.name == run.dataset and (record.grant.created is not None or record.runs) for record in records):
-        return
     unused = [record.name for record in records if record.grant.created is not None and not record.runs]
     for meant in get_close_matches(run.dataset, unused, n=1):
         name = shlex.quote(run.dataset)

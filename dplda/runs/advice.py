@@ -61,11 +61,7 @@ class Advice:
         if self.words < _FEW_WORDS:
             kinds, measured, real = "called weak or noise, hints at best", "50 to 68", "one in ten topics or fewer"
         elif self.words < _MANY_WORDS:
-            kinds, measured, real = (
-                "called weak, which are hints",
-                "113 to 450",
-                "one in four topics or fewer",
-            )
+            kinds, measured, real = "called weak, which are hints", "113 to 450", "one in four topics or fewer"
         else:
             kinds, measured, real = "of which some are called clear", "665 to 691", "three to seven of ten topics"
         return (

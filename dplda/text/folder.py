@@ -69,6 +69,11 @@ def in_subfolders(place: Path, files: Sequence[Path]) -> bool:
     return any(file.parent != place for file in files)
 
 
+def first_subfolder(name: Path) -> str | None:
+    """Return the first subfolder on the relative path `name` of a file; None if it is in none."""
+    return name.parts[0] if len(name.parts) > 1 else None
+
+
 def _check_columns(place: Path, kind: str, files: Sequence[Path], options: ReadOptions) -> None:
     """Raise `InputError` if `options` name a column other than `SUBFOLDER` for units and groups, or no subfolder is."""
     if in_subfolders(place, files):
@@ -144,7 +149,7 @@ def _text(file: Path, encoding: str | None) -> str | Defect:
 def _record(text: str | Defect, name: Path, ordinal: int, options: ReadOptions) -> TextRecord | Defect:
     if isinstance(text, Defect):
         return text
-    folder = name.parts[0] if len(name.parts) > 1 else None
+    folder = first_subfolder(name)
     unit = document_key(ordinal) if options.unit_field is None else unit_key(folder)
     if unit is None:
         return Defect.NO_UNIT

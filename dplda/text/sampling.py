@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dplda.text.compression import without_compression
 from dplda.text.dates import date_formats
 from dplda.text.delimited import table_records
-from dplda.text.folder import SUBFOLDER, in_subfolders
+from dplda.text.folder import SUBFOLDER, first_subfolder, in_subfolders
 from dplda.text.formats import Located, locate, open_located
 from dplda.text.json_lines import json_records
 from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
@@ -175,7 +175,7 @@ def estimated_units(sample: Sample, unit: str | None) -> int | None:
         return records
     located = sample.located
     if unit == SUBFOLDER and located.is_folder:
-        return len({file.relative_to(located.root).parts[0] for file in located.files if file.parent != located.root})
+        return len({first_subfolder(file.relative_to(located.root)) for file in located.files} - {None})
     keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
     seen = Counter(keys)
     if records <= len(sample.rows) + len(sample.defects):
