@@ -149,8 +149,11 @@ class Guarantee:
         if str(self) == str(grant):
             return f"the guarantee is the whole grant: {self.total}"
         level = "the grant that was in force"
+        added = ""
         if self.basis == Basis.LISTED:
             level = "the largest total reached, of those listed"
+            if self.delta > self.level_delta:
+                added = f" ({self.level_delta:g} for each listed total up to it)"
         # What holds if more is spent than the guarantee allows.
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
@@ -163,7 +166,7 @@ class Guarantee:
             reached = sum(epsilon < grant.epsilon for epsilon in self.listed[:-1])
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
             more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
-        return f"the guarantee is {level} before the first output: {self.total}{more}"
+        return f"the guarantee is {level} before the first output: {self.total}{added}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON; null where nothing is guaranteed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -233,6 +234,11 @@ def plan_counts(
         f"Numbers would be told to within {half:,.0f} {counted}s (95 %) for each category in one group, however large "
         "it is; sizes of groups, and sums of several groups, less exactly."
     ]
+    if at_most < n_given and not (one_answer or persons or per_person):
+        outlook.append(
+            f"A document in more than {at_most} of the {n_given} categories would count less in each of them: in all "
+            f"{n_given}, as {math.sqrt(at_most / n_given):.2f}."
+        )
     if unit != DOCUMENT and not (persons or per_person):
         outlook.append(
             f"Numbers would be of {unit}s' texts, the documents of one {unit} sharing the weight of one. "

@@ -41,7 +41,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
     `vocabulary`; without it, a charged fit warns (Python shows a warning once for each place).
 
-    Each row of a matrix is a document and a unit. A row with an entry that is not a nonnegative whole number
+    Each row of a matrix is a document and, unless `fit` gets `units`, a unit of its own: documents of one person are
+    then protected one by one, and not the person. A row with an entry that is not a nonnegative whole number
     contributes nothing. A matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is
     charged. Every fit is charged to `dataset` in the ledger.
 
@@ -90,12 +91,18 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ]
     )
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, units: Sequence[Any] | None = None) -> Self:
         """Learn topics of X; y is ignored.
 
-        X are counts (n_documents, n_words), dense or sparse, or a `Corpus`, or texts (`Corpus.from_texts`).
+        X are counts (n_documents, n_words), dense or sparse, or a `Corpus`, or texts (`Corpus.from_texts`). `units`
+        (n_documents,) names the person of each row of a matrix, if persons are to be protected; a corpus names its own.
         """
         if _is_text(X):
+            if units is not None:
+                raise InputError(
+                    "units are of the rows of a matrix. Name the persons of texts in a corpus: Corpus.from_table(table, "
+                    "text_field='text', unit_field='person')."
+                )
             corpus = X if isinstance(X, Corpus) else Corpus.from_texts(X)
             return self._learn(corpus)
         for name in OF_TEXTS:
@@ -116,7 +123,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
                 "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
             )
-        return self._learn(Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged), words)
+        counts = Corpus.from_counts(X, words, units, public_vocabulary=True, refuse_weights=charged)
+        return self._learn(counts, words)
 
     def _learn(self, corpus: Corpus, words: Sequence[str] | None = None) -> Self:
         """Learn topics of `corpus`; `words` are the columns of a matrix."""

@@ -286,7 +286,7 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     record = ledger.dataset("reviews")
     told = "the largest total reached, of those listed before the first output: epsilon 2 at delta 2e-06"
-    assert record.guarantee == f"the guarantee is {told}"
+    assert record.guarantee == f"the guarantee is {told} (1e-06 for each listed total up to it)"
     assert "epsilon 2 at delta 1e-06 holds, whichever of the listed totals is reached" in record.to_tell
     assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": Basis.LISTED}
     ledger.grant("reviews", 3.0, 1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ owned_documents = st.lists(st.tuples(st.sampled_from(["phone", "tablet", None]),
 persons = st.lists(owned_documents.filter(bool), min_size=1, max_size=4)
 tables = st.sampled_from([ROWS, TableRows(())])
 in_full = st.integers(0, 6)  # documents of a person that count in full; 0 if persons are counted
-Owned = list[tuple[str | None, list[int]]]
+Owned = Sequence[tuple[str | None, list[int]]]
 
 
 def by_hand(documents: Owned, rows: TableRows, at_most: int, most: int) -> np.ndarray:
@@ -236,7 +237,7 @@ def by_hand(documents: Owned, rows: TableRows, at_most: int, most: int) -> np.nd
     return vector / max(1.0, float(np.linalg.norm(vector)))
 
 
-def store_of_persons(given_persons: list[Owned]) -> CountStore:
+def store_of_persons(given_persons: Sequence[Owned]) -> CountStore:
     documents = [(person, *document) for person, owned in enumerate(given_persons) for document in owned]
     order = np.random.default_rng(0).permutation(len(documents))  # a person's documents are anywhere
     people, products, answers = zip(*(documents[i] for i in order), strict=True)
@@ -249,7 +250,7 @@ def store_of_persons(given_persons: list[Owned]) -> CountStore:
 
 
 def person_sums(
-    given_persons: list[Owned], rows: TableRows, at_most: int, most: int, n_ranges: int | None = None
+    given_persons: Sequence[Owned], rows: TableRows, at_most: int, most: int, n_ranges: int | None = None
 ) -> tuple[np.ndarray, int]:
     passes = LocalPasses(store_of_persons(given_persons), n_ranges)
     passes.use_words(Answers(5, HOW_MANY) if most else Answers(5, 1, n_rest=2), rows)

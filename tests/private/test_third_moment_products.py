@@ -50,8 +50,11 @@ def test_products_agree_with_the_tensors_of_single_units(rows):
     some = np.random.default_rng(1)
     counts = make_units(
         [
-            [[(int(w), int(some.integers(1, 4))) for w in np.sort(some.permutation(D)[: some.integers(3, 12)])]]
-            for _ in range(200)
+            [
+                [(int(w), int(some.integers(1, 4))) for w in np.sort(some.permutation(D)[: some.integers(3, 12)])]
+                for _ in range(1 + unit % 3)
+            ]
+            for unit in range(200)
         ]
     )
     slow, fast, everyone = UnitSums(contribution), ProductSums(contribution), np.arange(200)
@@ -79,11 +82,31 @@ def test_sums_are_those_of_the_units_in_any_order_and_division(drawn, rows, shar
     assert same(whole, [sum(parts[1:], parts[0]) for parts in zip(*single, strict=True)])
 
 
-def by_hand(W, document, clip, b):
+def by_hand(W, documents, clip, b):
     """V_u and the mass of docs/privacy.md in exact arithmetic, from the norm bound `b`; 2^34 times the tensor."""
+    margin = 1.01 * K**1.5 + 2
+    most = min(BOUND / clip, (BOUND - margin) / np.hypot(b, clip / 8))
+    slack = sum(slack_by_hand(W, document, most / len(documents)) for document in documents)
+    factor = min(most, (BOUND - margin - slack) / np.hypot(b, clip / 8))
+    T = sum(tensor_by_hand(W, document, factor / len(documents)) for document in documents)
+    return T, round(factor * MASS_SHARE * clip)
+
+
+def slack_by_hand(W, document, factor):
+    words, c = (np.array(x) for x in zip(*document, strict=True))
+    length = c.sum()
+    rho = (factor * length / (length - 1) * length / (length - 2)) ** (1 / 3)
+    x, m = c / length, 2.0 ** np.ceil(np.log2(np.abs(W[words]).max(axis=1)))
+    n, delta = np.linalg.norm(W[words], axis=1) / m, 0.5 * K**0.5 * 2**-8
+    y, g, q = rho * np.linalg.norm(x @ W[words]) + delta, rho**2 * x * m**2 / length, rho**3 * x * m**3 / length**2
+    terms = y * (2**-11 * n**2 + 2**-17 * K * g) + delta * g * n**2 + 2**-5 * n**3
+    terms += q / 2 * (2**-16 * K * n + 2**-14 * K**0.5 * n**2)
+    return 1.05 * 3 * (delta * y**2 + terms.sum())
+
+
+def tensor_by_hand(W, document, factor):
+    """2^34 times what a document adds to V_u."""
     peaks = 2.0 ** np.ceil(np.log2(np.abs(W).max(axis=1)))
-    margin = 1.01 * K**1.5 + BOUND / 256 + 2
-    factor = min(BOUND / clip, (BOUND - margin) / np.hypot(b, clip / 8))
     words, c = (np.array(x) for x in zip(*document, strict=True))
     length = c.sum()
     rho = (factor * length / (length - 1) * length / (length - 2)) ** (1 / 3)
@@ -97,7 +120,7 @@ def by_hand(W, document, clip, b):
         o = np.rint(2.0**14 * w[i] / m[i]).astype(int).astype(object)
         A = p[:, :, None] * (g[i] * y - q[i] * o)[None, None, :]
         T = T - A - A.transpose(0, 2, 1) - A.transpose(2, 1, 0)
-    return T, round(factor * MASS_SHARE * clip)
+    return T
 
 
 @pytest.mark.parametrize("rows", ROWS)
@@ -106,16 +129,18 @@ def test_a_unit_is_that_of_the_theorem_and_within_its_bound(rows, share):
     W = statistics.third_moment(ROWS[rows]).matrix.astype(float)
     contribution, some = statistics.third_moment(W), np.random.default_rng(5)
     sums = ProductSums(contribution)
-    for _ in range(3):
-        words = np.sort(some.permutation(D)[: some.integers(3, 8)])
-        document = [(int(w), int(some.integers(1, 5))) for w in words]
-        counts = make_units([[document]])
+    for n in (1, 1, 3):
+        documents = [
+            [(int(w), int(some.integers(1, 5))) for w in np.sort(some.permutation(D)[: some.integers(3, 8)])]
+            for _ in range(n)
+        ]
+        counts = make_units([documents])
         b = float(sums.norms(counts, np.zeros(1, np.int64))[0])
         clip = share * b
         parts = summed(sums, counts, [0], clip)
         if parts[5].any():
             continue  # took the other way
-        T, mass = by_hand(W, document, clip, b)
+        T, mass = by_hand(W, documents, clip, b)
         a, e, c = rising(K)
         exact = T[a, e, c]
         for many in (1, 3, 10**7, 3 * 10**9):  # so many equal units: sums are far above 2^53
@@ -166,13 +191,67 @@ def test_the_norm_bound_is_never_below_the_norm_and_close_to_it(rows):
     cases = [[(0, 3)], [(0, 2), (1, 1)], [(0, 50), (1, 50)], [(0, 1), (1, 1), (2, 1)], [(4, 2), (5, 2), (6, 1)]]
     cases += [[(int(w), int(some.integers(1, 9))) for w in np.sort(some.permutation(D)[:6])] for _ in range(10)]
     found = sums.norms(make_units([[document] for document in cases]), np.arange(len(cases)))
-    bounds, _ = sums._bounds(make_units([[document] for document in cases]), np.arange(len(cases)))
+    bounds = sums._bounds(make_units([[document] for document in cases]), np.arange(len(cases)))
     for bound, norm, document in zip(bounds, found, cases, strict=True):
         exact = exact_norm(W, document)
         assert exact <= bound
         assert norm == pytest.approx(exact, rel=1e-4, abs=1e-4 * float(np.abs(W[[w for w, _ in document]]).max()) ** 3)
         assert bound == np.inf or bound <= exact * (1 + 1e-4)
     assert np.isfinite(bounds).sum() > len(cases) / 3
+
+
+def exact_mean(W, documents):
+    """The mean of the documents' contributions, formed coordinate by coordinate."""
+    mean = np.zeros((K, K, K), np.longdouble)
+    for document in documents:
+        words, c = (np.array(x) for x in zip(*document, strict=True))
+        w, c = W[words].astype(np.longdouble), c.astype(np.longdouble)
+        y, R, Q = c @ w, (c[:, None] * w).T @ w, np.einsum("i,ia,ib,ic->abc", c, w, w, w)
+        P = R[:, :, None] * y
+        T = y[:, None, None] * y[:, None] * y - P - P.transpose(0, 2, 1) - P.transpose(2, 1, 0) + 2 * Q
+        mean += T / (c.sum() * (c.sum() - 1) * (c.sum() - 2)) / len(documents)
+    return mean
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_the_norm_bound_of_several_documents_is_never_below_the_norm_of_their_mean(rows):
+    W = statistics.third_moment(ROWS[rows]).matrix
+    sums, some = ProductSums(statistics.third_moment(W)), np.random.default_rng(4)
+    one, opposite = [(0, 3), (2, 1), (4, 2)], [(1, 3), (3, 1), (5, 2)]  # with opposite rows, their mean is 0
+    cases = [[one, one], [one, opposite], [one, one, opposite], [[(0, 3)], [(0, 2), (1, 1)]]]
+    cases += [
+        [
+            [(int(w), int(some.integers(1, 9))) for w in np.sort(some.permutation(D)[: some.integers(2, 9)])]
+            for _ in range(some.integers(2, 6))
+        ]
+        for _ in range(10)
+    ]
+    cases = [[document for document in unit if sum(c for _, c in document) >= 3] for unit in cases]
+    bounds = sums._bounds(make_units(cases), np.arange(len(cases)))
+    for bound, unit in zip(bounds, cases, strict=True):
+        exact = float(np.sqrt((exact_mean(W, unit) ** 2).sum()))
+        assert exact <= bound
+        assert bound == np.inf or bound <= exact * (1 + 1e-4)
+    assert np.isfinite(bounds).sum() >= len(cases) - 2, "all but those that cancel"
+    alone = sums._bounds(make_units([[document] for document in cases[4]]), np.arange(len(cases[4])))
+    assert bounds[4] < alone.mean(), "the norm of a mean, and not the mean of the norms"
+
+
+def test_a_unit_of_more_documents_than_a_batch_has_rows_for_takes_the_other_way():
+    contribution = statistics.third_moment(ROWS["ordinary"])
+    sums, slow = ProductSums(contribution), UnitSums(contribution)
+    document = [(0, 2), (1, 1), (2, 2)]
+    most = products._MOST_DOCUMENTS
+    counts = make_units([[document] * most, [document] * (most + 1), [[(3, 1)], document, document, [(3, 2)]]])
+    assert np.isfinite(sums._bounds(counts, np.arange(3))).tolist() == [True, False, True]
+    parts = summed(sums, counts, [1, 2], 1.0)
+    assert np.array_equal(parts[5], slow.total(counts, np.array([1]), 1.0)[0])
+    assert not summed(sums, counts, [0], 1.0)[5].any()
+    found, mass = sums.finish(summed(sums, counts, [2], 1.0))
+    alone, expected = sums.finish(summed(sums, make_units([[document]]), [0], 1.0))
+    assert squared_length(found - alone, mass - expected, contribution.weights) < (0.001 * BOUND) ** 2, (
+        "equal documents"
+    )
 
 
 def test_units_that_cannot_be_written_in_integers_take_the_other_way():
@@ -183,9 +262,10 @@ def test_units_that_cannot_be_written_in_integers_take_the_other_way():
     sums, slow = ProductSums(contribution), UnitSums(contribution)
     ordinary = [(0, 2), (1, 1), (2, 2)]
     odd = [[(0, 1), (3, 2)], [(2, 1), (1, 2)], [(0, 1), (0, 2)], [(4, 1), (5, 2)]]
-    counts = make_units([[ordinary], *([document] for document in odd), [ordinary, ordinary]])
-    parts = summed(sums, counts, range(6), 1.0)
-    expected, mass = slow.total(counts, np.arange(1, 6), 1.0)
+    odd_units = [unit for document in odd for unit in ([document], [ordinary, document], [document, ordinary])]
+    counts = make_units([[ordinary], *odd_units])
+    parts = summed(sums, counts, range(13), 1.0)
+    expected, mass = slow.total(counts, np.arange(1, 13), 1.0)
     assert np.array_equal(parts[5], expected)
     alone = summed(sums, counts, [0], 1.0)
     assert same(parts[:5], alone[:5])

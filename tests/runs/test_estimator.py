@@ -52,6 +52,15 @@ def test_topics_are_found_again_and_documents_get_proportions(planted):
     assert not estimator.privacy_.sound
 
 
+def test_the_rows_of_a_matrix_may_be_of_persons_who_are_then_protected(planted):
+    counts, owners = planted[0], np.arange(3000) // 3
+    estimator = PrivateLDA(n_components=3, epsilon=20.0, simulate_seed=1, ledger=False)
+    assert estimator.fit(counts).privacy_.unit == "document"
+    assert estimator.fit(counts, units=owners).privacy_.unit == "unit"
+    with pytest.raises(InputError, match="unit_field='person'"):
+        estimator.fit(["one text here", "two texts here"], units=[1, 2])
+
+
 def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted, tmp_path):
     counts = planted[0][:500]
     ledger = Ledger(tmp_path / "ledger.db")

@@ -1,20 +1,20 @@
 """(iv) by matrix products: clipped sums of whitened third moments in integers (docs/privacy.md, section 5).
 
-A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers. With y = sum
-of x_i w_i and rho^3 the factor of y^3 in lattice units, they are
+A unit is first clipped, and each of its documents is written in integers. For a document of length l with the shares
+x_i = c_i / l, y = sum of x_i w_i and rho^3 the factor of y^3 in lattice units, they are
 
     z = round(2^8 rho y),   g_i = round(2^10 rho^2 m_i^2 x_i / l),   q_i = round(2^4 (2/3) rho^3 m_i^3 x_i / l^2),
 
 where m_i is the least power of two that no entry of the row w_i exceeds. With the public integers p_i = round(2^16 w_i
 w_i' / m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is z^3 - S(sum over i of p_i (g_i z - q_i o_i)), up to
-powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Three sums over units remain: Y'P; for each word, G, the sum of g
-z; and, for each word, the sum of q. A row of Y is a unit's z, and a row of P its products z_a z_b, a <= b. The sums are
-exact (in float64 below 2^53, then in int64), so that a unit changes no other unit's numbers. The products with p are
-taken, and the tensor is rounded to the lattice, once for all units.
+powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Three sums over documents remain: Y'P; for each word, G, the sum
+of g z; and, for each word, the sum of q. A row of Y is a document's z, and a row of P its products z_a z_b, a <= b. The
+sums are exact (in float64 below 2^53, then in int64), so that a unit changes no other unit's numbers. The products with
+p are taken, and the tensor is rounded to the lattice, once for all units.
 
-The norm of the exact contribution follows from the Gram matrix of the rows of its words. The integers differ from this
-contribution by at most `_SLACK`, which is checked. Units for which this bound cannot be verified, and units of several
-documents, are summed by `unit_sums`.
+The norm of the exact contribution of a unit follows from the Gram matrix of the rows of its documents' words. The
+clip leaves room for a bound on how far the integers differ from this contribution. Units for which this bound is large
+or cannot be verified are summed by `unit_sums`.
 """
 
 from __future__ import annotations
@@ -41,29 +41,45 @@ _LARGEST_Y, _LARGEST_G, _LARGEST_Q = 2.0**15, 2.0**26, 2.0**28
 _EXACT = 2.0**52  # sums of integers in float64 stay below twice this
 _FLUSH = 4096  # documents after which sums in float64 become int64
 _LIMB, _WORDS = 22, 512  # bits of a part of H, and words, whose products with pairs are exact
-_SLACK = BOUND / 256  # how much longer, at most, than its exact contribution a unit's integers may be
+_SLACK = BOUND / 32  # how much longer, at most, than its exact contribution a unit's integers may be
 _BUFFER = 2**22  # numbers in the pair products of one batch
+_MOST_DOCUMENTS = 64  # of a unit: a batch has room for as many
 _BLOCK = 20  # rows of Y'P that are computed at once; a smaller block wastes less and is slower
 _CANCELLED = 1e-4  # largest part of a squared norm that its rounding may be
 _UNDERFLOW = 1e-120  # bounds below which squares of squares might not be normal numbers
 _UNIT_ROUNDOFF = 2.0**-53
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def _gather(words, first, last, W, k, wide, table):
-    """Copy the rows of a document's words to the columns of `table`, k rows of `wide`, padded with zeros."""
-    size = last - first
-    for z in range(k):
-        at = z * wide
-        for e in range(size):
-            table[at + e] = W[words[first + e], z]
-        for e in range(size, wide):
-            table[at + e] = 0.0
+@compiled()
+def _documents(arrays, unit, found):
+    """Write the eligible documents of `unit` to `found`, as far as they fit; return their number."""
+    indptr, _, counts, unit_ptr = arrays
+    n = 0
+    for document in range(unit_ptr[unit], unit_ptr[unit + 1]):
+        if length_of(counts, indptr[document], indptr[document + 1]) >= MINIMUM_LENGTH:
+            if n < len(found):
+                found[n] = document
+            n += 1
+    return n
+
+
+@compiled()
+def _document(arrays, n):
+    """Return the `n`-th document of the corpus as (words, counts, first entry, end, l)."""
+    indptr, words, counts, _ = arrays
+    first, last = indptr[n], indptr[n + 1]
+    return words, counts, first, last, float(length_of(counts, first, last))
+
+
+@compiled(error_model="numpy")
+def _weight(length, n):
+    """The factor of y^3 in the mean over `n` documents, for one of them: l^2 / ((l - 1) (l - 2)) / n."""
+    return length / (length - 1.0) * (length / (length - 2.0)) / n
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _project(document, W, k, y):
-    """y = the sum of c w / l. A `document` is (words, counts, first entry, end, l)."""
+    """y = the sum of c w / l over the words of a `_document`."""
     words, counts, first, last, length = document
     for z in range(k):
         y[z] = 0.0
@@ -97,59 +113,77 @@ def _row_products(table, wide, k, i, upto, row):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _document_norm(document, W, row_norms, k, y, room):
-    """Return an upper bound on the norm of a document's contribution, in float64; `y` is from `_project`.
+def _unit_norm(arrays, documents, W, row_norms, Y, room):
+    """Return an upper bound on the norm of the mean contribution of a unit's `documents`, in float64.
 
-    The closed form of docs/privacy.md, section 2, plus a bound on its rounding; infinite where the bound on the
-    rounding is a considerable part of the squared norm. `room` is scratch space.
+    The closed form of docs/privacy.md, section 5, plus a bound on its rounding; infinite where the bound on the
+    rounding is a considerable part of the squared norm. The rows of `Y` (n, k) are the documents' y, which this writes.
+    `room` is scratch space.
     """
-    words, counts, first, last, length = document
-    size = last - first
+    n, k, size, starts = len(documents), W.shape[1], 0, np.zeros(len(documents) + 1, np.int64)
+    for j in range(n):
+        _, _, first, last, _ = _document(arrays, documents[j])
+        size += last - first
+        starts[j + 1] = size
     wide = padded(size, 8)
-    table, row, v = room[: k * wide], room[k * wide : (k + 1) * wide], room[(k + 1) * wide : (k + 2) * wide]
-    r, q = room[(k + 2) * wide : (k + 3) * wide], room[(k + 3) * wide : (k + 4) * wide]
-    _gather(words, first, last, W, k, wide, table)
-    for e in range(wide):
-        v[e] = r[e] = q[e] = 0.0
-    for z in range(k):
-        at, x = z * wide, y[z]
-        for e in range(wide):
-            v[e] += x * table[at + e]
-    square = yRy = one = two = three = 0.0
-    for z in range(k):
-        square += y[z] * y[z]
-    for e in range(size):
-        share, norm = counts[first + e] / length, row_norms[words[first + e]]
-        r[e] = share / length
-        q[e] = r[e] / length
-        yRy += r[e] * v[e] * v[e]
-        one += share * norm
-        two += r[e] * norm * norm
-        three += q[e] * norm * norm * norm
-    RR = RyRy = QP = QQ = Qy = 0.0
-    for i in range(size):
-        _row_products(table, wide, k, i, padded(i + 1, 8), row)
-        ri, qi, vi = r[i], q[i], v[i]
-        a = b = c = d = 0.0
-        for j in range(i):
-            x = row[j]
-            rx = r[j] * x
-            a += rx * x
-            b += rx * v[j]
-            c += (qi * vi * r[j] + q[j] * v[j] * ri) * (x * x)
-            d += q[j] * (x * x * x)
-        x = row[i]
-        RR += ri * (2.0 * a + ri * x * x)
-        RyRy += ri * vi * (2.0 * b + ri * vi * x)
-        QP += c + qi * vi * ri * x * x
-        QQ += qi * (2.0 * d + qi * x * x * x)
-        Qy += qi * vi * vi * vi
-    found = square * square * square - 6.0 * square * yRy + 3.0 * RR * square + 6.0 * RyRy + 4.0 * (Qy + QQ) - 12.0 * QP
-    largest = one * one * one + 3.0 * one * two + 2.0 * three
-    rounding = (6.0 * size + 4.0 * k + 40.0) * 1.01 * _UNIT_ROUNDOFF * largest * largest
+    table, row = room[: k * wide], room[k * wide : (k + 1) * wide]
+    r, q = room[(k + 1) * wide : (k + 2) * wide], room[(k + 2) * wide : (k + 3) * wide]
+    V, weights, S = room[(k + 3) * wide : (k + 3 + n) * wide], np.empty(n), np.empty((n, n))
+    table[:], V[:], r[:], q[:] = 0.0, 0.0, 0.0, 0.0
+    largest = 0.0
+    for j in range(n):
+        document = _document(arrays, documents[j])
+        words, counts, first, last, length = document
+        weights[j] = _weight(length, n)
+        _project(document, W, k, Y[j])
+        one = two = three = 0.0
+        for e in range(first, last):
+            at, w, share = starts[j] + e - first, words[e], counts[e] / length
+            r[at] = weights[j] * share / length
+            q[at] = r[at] / length
+            norm = row_norms[w]
+            one += share * norm
+            two += share / length * norm * norm
+            three += share / length / length * norm * norm * norm
+            for z in range(k):
+                table[z * wide + at] = W[w, z]
+        largest += weights[j] * (one * one * one + 3.0 * one * two + 2.0 * three)
+    found = 0.0
+    for i in range(n):
+        for z in range(k):
+            at, x = z * wide, Y[i, z]
+            for e in range(wide):
+                V[i * wide + e] += x * table[at + e]
+        for j in range(n):
+            S[i, j] = 0.0
+            for z in range(k):
+                S[i, j] += Y[i, z] * Y[j, z]
+            found += weights[i] * weights[j] * S[i, j] ** 3
+    for j in range(n):
+        own = j * wide  # where V holds the products with the document's y
+        for f in range(starts[j], starts[j + 1]):
+            _row_products(table, wide, k, f, padded(f + 1, 8), row)
+            rf, qf, x = r[f], q[f], row[f]
+            v = V[own + f]
+            found += rf * rf * (3.0 * S[j, j] * x * x + 6.0 * v * v * x) - 12.0 * rf * qf * v * x * x
+            found += 4.0 * qf * qf * x * x * x
+            for i in range(n):
+                vi = V[i * wide + f]
+                found += weights[i] * vi * vi * (4.0 * qf * vi - 6.0 * rf * S[i, j])
+            for i in range(j + 1):
+                vi, a, b, c, d = V[i * wide + f], 0.0, 0.0, 0.0, 0.0
+                for e in range(starts[i], min(starts[i + 1], f)):
+                    x, ve = row[e], V[own + e]
+                    rx = r[e] * x
+                    a += rx * x
+                    b += rx * ve
+                    c += (qf * vi * r[e] + q[e] * ve * rf) * (x * x)
+                    d += q[e] * (x * x * x)
+                found += 2.0 * rf * (3.0 * S[i, j] * a + 6.0 * vi * b) - 12.0 * c + 8.0 * qf * d
+    rounding = (6.0 * size + 4.0 * k + n * n + 60.0) * 1.01 * _UNIT_ROUNDOFF * largest * largest
     if not rounding <= _CANCELLED * found or 0.0 < largest < _UNDERFLOW:  # nan, too
         return np.inf
-    return length / (length - 1.0) * (length / (length - 2.0)) * np.sqrt(found + rounding) * (1.0 + 1e-12)
+    return np.sqrt(found + rounding) * (1.0 + 1e-12)
 
 
 @compiled(error_model="numpy")
@@ -212,53 +246,42 @@ def _fits(document, peaks, k, rho, y):
 
 
 @compiled(keep=True, error_model="numpy")
-def _unit_norms(arrays, units, W, row_norms, norms, documents):
-    """Fill `norms` with upper bounds on the norms of `units`, and `documents` with each unit's eligible document.
+def _unit_norms(arrays, units, W, row_norms, norms):
+    """Fill `norms` with upper bounds on the norms of `units`, -1 for one without an eligible document.
 
-    A bound is -1 without such a document. It is infinite if `UnitSums` must sum the unit: for several eligible
-    documents, or one with an infinite `_document_norm`, or with so many words that forming its tensor takes less time.
+    A bound is infinite if `UnitSums` must sum the unit: for an infinite `_unit_norm`, for many eligible documents, or
+    for so many words that forming the tensor takes less time.
     """
-    indptr, words, counts, unit_ptr = arrays
-    k = W.shape[1]
-    most = min(k * k // 3, _longest(indptr, unit_ptr, units))
-    y, room = np.zeros(k), np.zeros((k + 4) * padded(max(most, 1), 8))
-    for i in range(len(units)):
-        norms[i], documents[i] = -1.0, -1
-        for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
-            first, last = indptr[n], indptr[n + 1]
-            length = float(length_of(counts, first, last))
-            if length < MINIMUM_LENGTH:
-                continue
-            if documents[i] >= 0 or last - first > most:
-                norms[i] = np.inf
-            else:
-                document = words, counts, first, last, length
-                _project(document, W, k, y)
-                norms[i] = _document_norm(document, W, row_norms, k, y, room)
-            documents[i] = n
-
-
-@compiled()
-def _longest(indptr, unit_ptr, units):
-    """Return the largest number of entries of a document of `units`."""
-    longest = 0
+    indptr, _, _, unit_ptr = arrays
+    k, documents = W.shape[1], np.empty(_MOST_DOCUMENTS, np.int64)
+    most, entries = k * k // 3, 1
     for u in units:
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            longest = max(longest, indptr[n + 1] - indptr[n])
-    return longest
+        entries = max(entries, min(indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]], most))
+    Y, room = np.zeros((_MOST_DOCUMENTS, k)), np.zeros((k + 3 + _MOST_DOCUMENTS) * padded(entries, 8))
+    for i in range(len(units)):
+        n, size = _documents(arrays, units[i], documents), 0
+        for document in documents[: min(n, _MOST_DOCUMENTS)]:
+            size += indptr[document + 1] - indptr[document]
+        if n == 0:
+            norms[i] = -1.0
+        elif n > _MOST_DOCUMENTS or size > most:
+            norms[i] = np.inf
+        else:
+            norms[i] = _unit_norm(arrays, documents[:n], W, row_norms, Y, room)
 
 
 @compiled(keep=True, error_model="numpy")
-def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
-    """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the `sums` (G, q).
+def _fill(arrays, units, norms, begin, of_words, clip, margin, Y, sums, slow):
+    """Write the integers of `units` to rows of `Y`, one for each document, from the unit `begin` on, and to the `sums`.
 
-    `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
-    before a unit for which `Y` has no row, or with which the products of `Y` might not be exact. Sets `slow` for units
-    that `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
+    `norms` is the result of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m; `sums` are G
+    and q. Ends before a unit for which `Y` has too few rows, or with which the products of `Y` might not be exact. Sets
+    `slow` for units that `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound
+    on the products.
     """
-    indptr, words, counts, _ = arrays
-    (norms, documents), (W, row_norms, peaks), (G, q) = of_units, of_words, sums
+    (W, row_norms, peaks), (G, q) = of_words, sums
     k, rows, bound, mass = W.shape[1], 0, 0.0, np.int64(0)
+    documents, rhos = np.empty(_MOST_DOCUMENTS, np.int64), np.empty(_MOST_DOCUMENTS)
     extra = MASS_SHARE * clip
     for i in range(begin, len(norms)):
         if norms[i] == -1.0:
@@ -266,27 +289,34 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
         if not np.isfinite(norms[i]):
             slow[i] = True
             continue
-        if rows == len(Y):
+        n = _documents(arrays, units[i], documents)
+        if rows + n > len(Y):
             return i, rows, mass, bound
-        factor = min(BOUND / clip, (BOUND - margin) / np.hypot(norms[i], extra))
-        first, last = indptr[documents[i]], indptr[documents[i] + 1]
-        length, y = float(length_of(counts, first, last)), Y[rows]
-        rho = (factor * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
-        document = words, counts, first, last, length
-        _project(document, W, k, y)
-        square = peak = 0.0
-        for z in range(k):
-            square += y[z] * y[z]
-            peak = max(peak, abs(y[z]))
-        largest = (peak * rho * 2.0**_Y + 1.0) ** 3
-        y_norm = rho * np.sqrt(square)
-        if not (_fits(document, peaks, k, rho, y) and _slack(document, row_norms, peaks, k, rho, y_norm) <= _SLACK):
+        length = np.hypot(norms[i], extra)
+        most = min(BOUND / clip, (BOUND - margin) / length)  # the factor if there were no slack
+        fits, slack, largest = True, 0.0, 0.0
+        for j in range(n):
+            document, y = _document(arrays, documents[j]), Y[rows + j]
+            rho = (most * _weight(document[4], n)) ** (1.0 / 3.0)
+            _project(document, W, k, y)
+            square = peak = 0.0
+            for z in range(k):
+                square += y[z] * y[z]
+                peak = max(peak, abs(y[z]))
+            fits = fits and _fits(document, peaks, k, rho, y)
+            slack += _slack(document, row_norms, peaks, k, rho, rho * np.sqrt(square))
+            largest += (peak * rho * 2.0**_Y + 1.0) ** 3
+            rhos[j] = rho
+        if not (fits and slack <= _SLACK):
             slow[i] = True
             continue
         if bound + largest > _EXACT:
             return i, rows, mass, bound
-        _write(document, peaks, k, rho, y, G, q)
-        rows, bound = rows + 1, bound + largest
+        factor = min(most, (BOUND - margin - slack) / length)
+        for j in range(n):
+            rho = rhos[j] * (factor / most) ** (1.0 / 3.0)
+            _write(_document(arrays, documents[j]), peaks, k, rho, Y[rows + j], G, q)
+        rows, bound = rows + n, bound + largest
         mass += np.int64(np.rint(extra * factor))
     return len(norms), rows, mass, bound
 
@@ -331,12 +361,12 @@ class ProductSums:
         self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 2.0**-200)))  # a row of zeros adds nothing
         self._matrix, self._row_norms = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
         self._scaled = np.nan_to_num(matrix) / self._peaks[:, None]
-        self._margin = 1.01 * self._k**1.5 + _SLACK + 2.0
+        self._margin = 1.01 * self._k**1.5 + 2.0
         self._others = UnitSums(contribution)
         blocks = range(0, self._k, _BLOCK)
         self._blocks = [(c, min(c + _BLOCK, self._k)) for c in blocks]
         self._sizes = [(end - c, end * (end + 1) // 2) for c, end in self._blocks]
-        self._rows = min(max(_BUFFER // self._sizes[-1][1], 64), 1024)
+        self._rows = min(max(_BUFFER // self._sizes[-1][1], _MOST_DOCUMENTS), 1024)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
         """Sum the units `chosen` (int64) in integers; `finish` turns the sums over all ranges into the result."""
@@ -345,9 +375,9 @@ class ProductSums:
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
         Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows if self._xp is np else 0, self._sizes[-1][1]))
         G, q = np.zeros((d, k)), np.zeros(d)
-        of_units, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
+        norms, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
         of_words = self._matrix, self._row_norms, self._peaks
-        arrays = tuple(map(read_only, counts.arrays))
+        arrays, units = tuple(map(read_only, counts.arrays)), read_only(chosen)
 
         def flush_words() -> int:
             """Move the sums of words to integers; returns 0, the number of documents in the sums after that."""
@@ -359,7 +389,7 @@ class ProductSums:
         unit, mass, bound, documents = 0, 0, 0.0, 0
         while unit < len(chosen):
             unit, rows, more, largest = _fill(
-                arrays, of_units, unit, of_words, float(clip), self._margin, Y, (G, q), slow
+                arrays, units, norms, unit, of_words, float(clip), self._margin, Y, (G, q), slow
             )
             mass += int(more)
             if bound + largest > 2 * _EXACT:
@@ -375,17 +405,16 @@ class ProductSums:
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
         """Return the norms that decide the clipping of the units `chosen` (int64); see `UnitSums.norms`."""
-        norms, _ = self._bounds(counts, chosen)
+        norms = self._bounds(counts, chosen)
         others = np.flatnonzero(~np.isfinite(norms))
         norms[others] = self._others.norms(counts, chosen[others])
         return norms
 
-    def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `norms` and `documents` that `_unit_norms` finds for the units `chosen`."""
-        norms, documents = np.empty(len(chosen)), np.empty(len(chosen), np.int64)
-        arrays = tuple(map(read_only, counts.arrays))
-        _unit_norms(arrays, read_only(chosen), self._matrix, self._row_norms, norms, documents)
-        return norms, documents
+    def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
+        """Return the `norms` that `_unit_norms` finds for the units `chosen`."""
+        norms, arrays = np.empty(len(chosen)), tuple(map(read_only, counts.arrays))
+        _unit_norms(arrays, read_only(chosen), self._matrix, self._row_norms, norms)
+        return norms
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
         """Return the integer sum of clipped contributions, (1, width), and the sum of mass coordinates."""
