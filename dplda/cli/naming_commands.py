@@ -287,6 +287,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
                 titles = (f"{title} {run}", f"nearest in {runs[1 - side]}")
                 table((titles[0], "share", titles[1], "correlation"), rows, wide=titles)
     say("")
+    if compared.too_few_words:
+        say(compared.too_few_words, style="yellow")
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "

@@ -25,7 +25,8 @@ _T = TypeVar("_T")
 _SAME = 0.5  # least correlation at which topics of two models are the same
 _APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
-_FINDS = 0.3  # and the mean probability of the other model's topics at least this
+_FINDS = 0.3  # ... the mean probability of the other model's topics at least this, and the words of both so many:
+_FEWEST_WORDS = 50  # with fewer, chance decides which topics are the same (docs/design-log.md)
 _DOCUMENTS, _LENGTH = 500, 60  # generated from each model to compare topics, and their words
 _UNSEEN = 1e-9  # probability, before normalisation, of a word that a topic lacks
 _LEAST_ALPHA = 1e-3  # so that generated documents have finite proportions
@@ -232,6 +233,16 @@ class ComparedTopics:
         return frame_of(pa.table(columns), self.warning_label, "`same` and `only` are tuples.")
 
     @property
+    def too_few_words(self) -> str:
+        """Say that both models have too few words to tell which topics only one has; empty if they have enough."""
+        if len(self.words) >= _FEWEST_WORDS:
+            return ""
+        return (
+            f"The runs share only {len(self.words)} words: too few to tell which topics only one of them has, and "
+            "those called the same may be so by chance."
+        )
+
+    @property
     def same(self) -> tuple[TopicPair, ...]:
         """The matched topics that are the same."""
         return tuple(pair for pair in self.pairs if pair.correlation >= _SAME)
@@ -297,6 +308,8 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
     )
+    if compared.too_few_words:
+        return compared
     largest = correlations.max(axis=1), correlations.max(axis=0)
     only = (
         tuple(pair for pair in compared.nearest(0) if _surely_absent(largest[0], pair.first, first, second)),

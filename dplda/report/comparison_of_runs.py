@@ -78,7 +78,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         name="matched-topics",
         title="Topics that both runs have",
         alt=f"Bar chart of {len(bars)} pairs of topics that are the same.",
-        note=f"{same}{left}",
+        note=" ".join(filter(None, (f"{same}{left}", compared.too_few_words))),
         drawing=Bars(bars, longest=1.0),
         table=Table(("topic", "in", "nearest in the other run", "correlation"), unmatched) if unmatched else None,
         definition=f"{_DEFINITION} The runs share {len(compared.words):,} words, of {len(models[0].vocabulary):,} and "

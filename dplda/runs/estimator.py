@@ -100,8 +100,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if _is_text(X):
             if units is not None:
                 raise InputError(
-                    "units are of the rows of a matrix. Name the persons of texts in a corpus: Corpus.from_table(table, "
-                    "text_field='text', unit_field='person')."
+                    "units are of the rows of a matrix. Name the persons of texts in a corpus: "
+                    "Corpus.from_table(table, text_field='text', unit_field='person')."
                 )
             corpus = X if isinstance(X, Corpus) else Corpus.from_texts(X)
             return self._learn(corpus)

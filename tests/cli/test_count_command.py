@@ -44,6 +44,11 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
     asked = ("count", tickets, "--categories", "c.yaml", "--by", "team", "--by", "month(day)", *days, "--epsilon", "2")
     dry = dplda(*asked, "--dry-run")
     assert (dry.status, spent(dplda)) == (0, 0), dry.err
+    assert "would count less" not in dry.out
+    dry = dplda(*asked, "--at-most", "1", "--dry-run")
+    assert (
+        "A document in more than 1 of the 3 categories would count less in each of them: in all 3, as 0.58." in dry.out
+    )
     shown = dplda(*asked)
     assert shown.status == 0, shown.err
     assert "SECRETGROUP" not in shown.out + shown.err

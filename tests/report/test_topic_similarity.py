@@ -67,10 +67,10 @@ def test_the_matching_is_the_best_of_all(one: int, other: int, k: int, l: int) -
 
 
 def planted(themes: Sequence[int], seed: int, **facts: object) -> TopicModel:
-    """A run that found some of six themes, of eight words each, in a list of its own of most of these words."""
+    """A run that found some of six themes, of twenty words each, in a list of its own of most of these words."""
     random = np.random.default_rng(seed)
-    words = [f"w{j}" for j in range(48) if random.random() < 0.7]
-    rows = np.array([[9.0 if int(w[1:]) // 8 == theme else 0.3 for w in words] for theme in themes])
+    words = [f"w{j}" for j in range(120) if random.random() < 0.7]
+    rows = np.array([[9.0 if int(w[1:]) // 20 == theme else 0.3 for w in words] for theme in themes])
     rows *= random.uniform(0.5, 1.5, rows.shape)
     model = with_topics(make_model(), rows / rows.sum(axis=1, keepdims=True), words)
     return replace(model, facts=replace(model.facts, **facts))
@@ -94,7 +94,7 @@ def test_only_models_are_compared() -> None:
 def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     sure = {"topic_probabilities": (0.9,) * 6, "verdicts": ("clear",) * 6}
     fewer = {"topic_probabilities": (0.9,) * 4, "verdicts": ("clear",) * 4}
-    all_six, four = planted(range(6), 1, **sure), planted(range(4), 2, **fewer)
+    all_six, four = planted(range(6), 4, **sure), planted(range(4), 3, **fewer)
     compared = contrast(all_six, four)
     assert {pair.first for pair in compared.only[0]} == {4, 5}
     assert compared.only[1] == ()
@@ -104,6 +104,11 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     frame = compared.to_frame()
     assert list(frame.found) == ["in both"] * 4 + ["only in the first"] * 2
     assert frame.first_name[5] == all_six.titles()[frame["first"][5]]
+    assert compared.too_few_words == ""
+    renamed = replace(four, vocabulary=[w if i % 2 else f"other {w}" for i, w in enumerate(four.vocabulary)])
+    few = contrast(all_six, renamed)
+    assert few.only == ((), ()), "chance may have hidden what they share"
+    assert few.too_few_words.startswith(f"The runs share only {len(few.words)} words: too few to tell")
     vague = replace(four, facts=replace(four.facts, topic_probabilities=(0.1,) * 4, verdicts=("weak",) * 4))
     assert contrast(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
     merged = replace(all_six, facts=replace(all_six.facts, topic_probabilities=None, placement="ours"))
