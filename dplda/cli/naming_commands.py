@@ -272,7 +272,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
         return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(pair.topics)]
 
-    if not compared.same:
+    if compared.too_few_words:
+        say(compared.too_few_words, style="yellow")
+    elif not compared.same:
         say("No topic is the same in both runs.")
     else:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
@@ -287,12 +289,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
                 titles = (f"{title} {run}", f"nearest in {runs[1 - side]}")
                 table((titles[0], "share", titles[1], "correlation"), rows, wide=titles)
     say("")
-    if compared.too_few_words:
-        say(compared.too_few_words, style="yellow")
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
-        "generate, and not in yours; topics are the same from 0.5 on, each the same as one other at most. A topic is "
+        "generate, and not in yours, which are often shorter, so that theirs is lower; topics are the same from 0.5 on, each the same as one other at most. A topic is "
         "only in one run if the other has nothing near it, which noise hardly explains. An unclear one may be missing "
         "from the other run because of noise, be called noise there, or be near a topic that another one is the same "
         "as. Topics called noise are not compared."

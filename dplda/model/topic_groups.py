@@ -26,7 +26,7 @@ _SAME = 0.5  # least correlation at which topics of two models are the same
 _APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
 _FINDS = 0.3  # ... the mean probability of the other model's topics at least this, and the words of both so many:
-_FEWEST_WORDS = 50  # with fewer, chance decides which topics are the same (docs/design-log.md)
+_FEWEST_WORDS = 100  # if these are fewer than half of one model's, chance decides (docs/design-log.md)
 _DOCUMENTS, _LENGTH = 500, 60  # generated from each model to compare topics, and their words
 _UNSEEN = 1e-9  # probability, before normalisation, of a word that a topic lacks
 _LEAST_ALPHA = 1e-3  # so that generated documents have finite proportions
@@ -201,6 +201,8 @@ class ComparedTopics:
     """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them."""
     warning_label: str = ""
     """What marks it if one of the models has no proven guarantee (`PrivacyStatement.warning_label`)."""
+    too_few_words: str = ""
+    """Says that `words` are too few to tell which topics are the same; empty if they are enough."""
 
     def __repr__(self) -> str:
         only, unclear = [len(found) for found in self.only], [len(found) for found in self.unclear]
@@ -233,19 +235,9 @@ class ComparedTopics:
         return frame_of(pa.table(columns), self.warning_label, "`same` and `only` are tuples.")
 
     @property
-    def too_few_words(self) -> str:
-        """Say that both models have too few words to tell which topics only one has; empty if they have enough."""
-        if len(self.words) >= _FEWEST_WORDS:
-            return ""
-        return (
-            f"The runs share only {len(self.words)} words: too few to tell which topics only one of them has, and "
-            "those called the same may be so by chance."
-        )
-
-    @property
     def same(self) -> tuple[TopicPair, ...]:
-        """The matched topics that are the same."""
-        return tuple(pair for pair in self.pairs if pair.correlation >= _SAME)
+        """The matched topics that are the same; none where the models share too few words to tell."""
+        return () if self.too_few_words else tuple(pair for pair in self.pairs if pair.correlation >= _SAME)
 
     @property
     def unclear(self) -> tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]]:
@@ -300,6 +292,12 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
     labels = first.privacy.warning_label, second.privacy.warning_label
+    most, few = max(len(first.vocabulary), len(second.vocabulary)), ""
+    if len(words) < min(_FEWEST_WORDS, most / 2):
+        few = (
+            f"The runs share only {len(words)} words, too few to tell which topics both have: a single frequent word may "
+            "make two of them look alike."
+        )
     compared = ComparedTopics(
         listed,
         words,
@@ -307,6 +305,7 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         tuple(pairs),
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
+        too_few_words=few,
     )
     if compared.too_few_words:
         return compared

@@ -72,13 +72,13 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs. Each is shown as in "
         f"{shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}"
         if bars
-        else "No topic is the same in both runs. The numbers below tell which are nearest."
+        else f"{compared.too_few_words or 'No topic is the same in both runs.'} The numbers below tell which are nearest."
     )
     return Picture(
         name="matched-topics",
         title="Topics that both runs have",
         alt=f"Bar chart of {len(bars)} pairs of topics that are the same.",
-        note=" ".join(filter(None, (f"{same}{left}", compared.too_few_words))),
+        note=same if compared.too_few_words else f"{same}{left}",
         drawing=Bars(bars, longest=1.0),
         table=Table(("topic", "in", "nearest in the other run", "correlation"), unmatched) if unmatched else None,
         definition=f"{_DEFINITION} The runs share {len(compared.words):,} words, of {len(models[0].vocabulary):,} and "
