@@ -295,8 +295,8 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     most, few = max(len(first.vocabulary), len(second.vocabulary)), ""
     if len(words) < min(_FEWEST_WORDS, most / 2):
         few = (
-            f"The runs share only {len(words)} words, too few to tell which topics both have: a single frequent word may "
-            "make two of them look alike."
+            f"The runs share only {len(words)} words, too few to tell which topics both have: a single frequent word "
+            "may make two of them look alike."
         )
     compared = ComparedTopics(
         listed,

@@ -68,11 +68,12 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
             left += (
                 f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
             )
+    nearest = "The numbers below tell which are nearest."
     same = (
         f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs. Each is shown as in "
         f"{shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}"
         if bars
-        else f"{compared.too_few_words or 'No topic is the same in both runs.'} The numbers below tell which are nearest."
+        else f"{compared.too_few_words or 'No topic is the same in both runs.'} {nearest}"
     )
     return Picture(
         name="matched-topics",

@@ -35,9 +35,9 @@ from dplda.text.categories import (
     NO_ANSWER,
     NONE,
     Categories,
-    category_digest,
     classified_categories,
     listed_categories,
+    public_digest,
     rules_in_words,
     try_function,
 )
@@ -220,7 +220,7 @@ def plan_counts(
             "at_most": at_most,
             **({"persons": True} if persons else {}),
             **({"documents_per_person": per_person} if per_person else {}),
-            "categories_digest": category_digest(corpus.category_facts),
+            "categories_digest": public_digest(corpus.category_facts),
             **calendar_facts(zone, date_format),
         },
     )
@@ -331,16 +331,17 @@ def who_counts_less(table: CountTable, unit: str) -> str:
     if table.persons and table.by:
         return (
             f"A {unit} in more than {table.at_most} categories, over all groups, counts less in each of them, and so "
-            "may one in many groups"
+            "may one in several groups"
         )
     who = unit if table.persons else DOCUMENT
     categories = "category" if table.at_most == 1 else "categories"
     several = f"A {who} in more than {table.at_most} {categories} counts less in each of them"
+    n_given = sum(name not in (NONE, NO_ANSWER) for name in table.titles)
     if most := table.documents_per_person:
         several = (
             f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full"
         )
-    return several if table.at_most < table.n_topics - 1 else ""
+    return several if table.at_most < n_given else ""
 
 
 def is_count(run: RunRecord) -> bool:

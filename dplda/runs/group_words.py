@@ -22,6 +22,7 @@ from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Words, WordTable
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
+from dplda.text.categories import public_digest
 
 _WORDS = "words"  # the kind of such a run, in its parameters
 _MOST_WORDS = 5_000  # a document that has more of them weighs less, and each costs memory
@@ -103,7 +104,11 @@ def plan_words(
         model=model,
         width=len(listed),
         statistic=WORD_INDICATORS,
-        facts={"n_words": len(listed), **calendar_facts(zone, date_format)},
+        facts={
+            "n_words": len(listed),
+            "words_digest": public_digest(sorted(listed)),
+            **calendar_facts(zone, date_format),
+        },
     )
 
 

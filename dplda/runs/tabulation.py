@@ -37,6 +37,7 @@ from dplda.runs.plan_parts import with_parts
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
+from dplda.text.categories import public_digest
 from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, have_offset, say_formats
 from dplda.text.records import DOCUMENT, group_value
 
@@ -255,6 +256,7 @@ def plan_by_group(
         facts={
             "by": [",".join(each.attribute.name for each in table) for table in tables],
             "private_groups": [each.attribute.name for each in hidden],
+            "groups_digest": public_digest([[each.groups for each in table] for table in tables]),
             **facts,
         },
         passes=len(tables),

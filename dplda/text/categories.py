@@ -193,12 +193,13 @@ def _expression(name: str, expression: str) -> Callable[[str], Any]:
     options.log_errors = False
     options.case_sensitive = False
     try:
-        found: Callable[[str], Any] = re2.compile(expression, options=options).search
+        search: Callable[[str], Any] = re2.compile(expression, options=options).search
     except re2.error:
         raise InputError(
             f"category {name!r}: {expression!r} is no expression of RE2 (https://github.com/google/re2/wiki/Syntax)."
         ) from None
-    return found
+    # RE2 refuses a half of a surrogate pair: U+FFFD takes its place.
+    return lambda text: search(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def classified_categories(answers: Sequence[str], classify: Callable[[str], Any]) -> Categories:
@@ -282,8 +283,8 @@ def answered(records: Records, categories: Categories, columns: Sequence[str]) -
     return read
 
 
-def category_digest(facts: Mapping[str, Any]) -> str:
-    """Return a digest of the `facts` of categories."""
+def public_digest(facts: Any) -> str:
+    """Return a digest of public `facts`, plain JSON such as the definition of categories or lists of groups."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 

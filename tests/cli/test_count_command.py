@@ -56,6 +56,9 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
         assert expected in shown.out
     run = Ledger().runs()[-1].id
     assert f"dplda tables {run} --csv FILE" in shown.out
+    assert f"Run {run} had the same files" in dplda(*asked, "--dry-run").out
+    other_days = [{"2024-01-01": "2024-02-01"}.get(word, word) for word in asked]
+    assert "had the same files" not in dplda(*other_days, "--dry-run").out
     record = dplda("tables", run, "--json").json
     assert (record["count"], record["by"]) == (run, ["team"])
     found = {group["group"]: group for group in record["groups"]}

@@ -344,8 +344,8 @@ def test_several_tables_share_the_budget_private_groups_and_a_comparison_among_t
     assert [one.name for one in counts] == ["product", "category(late)", "between(day)"]
     assert counts[1].groups == (("yes", "no", OTHER),)
     late = counts[1].shares().value[:2, 1]
-    assert late[0] > 0.9
-    assert late[1] < 0.1
+    assert late[0] > 0.7
+    assert late[1] < 0.3
     assert counts[2].rows[:2] == [("2024-01",), ("2024-02",)]
     assert [one.to_json() for one in load_counts(run)] == [one.to_json() for one in counts]
     assert 0 < ledger.dataset("c").spent_epsilon <= 2.0

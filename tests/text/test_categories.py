@@ -23,9 +23,9 @@ from dplda.text.categories import (
     Categories,
     answered,
     asked_categories,
-    category_digest,
     classified_categories,
     listed_categories,
+    public_digest,
 )
 from dplda.text.records import Defect, TextRecord, group_value
 from dplda.text.word_files import read_mapping
@@ -69,6 +69,12 @@ def test_expressions_match_anywhere_without_regard_to_case(text, expression):
     found = named(listed_categories({"x": {"expression": expression}}), text)
     plain = expression.replace("(?-i)B", "(?-i:B)").replace("$", r"\Z")
     assert found == ({"x"} if re.search(plain, text, re.IGNORECASE) else {NONE})
+
+
+def test_half_of_a_surrogate_pair_does_not_hide_the_rest_of_a_text():
+    rules = listed_categories({"x": ["refund"], "y": {"expression": "7 .+z$"}, "q": {"expression": "[?]"}})
+    assert named(rules, "refund 7 \ud83d z") == {"x", "y"}
+    assert named(rules, "\ud83d\ude00 7 \N{PILE OF POO} z") == {"y"}
 
 
 def test_an_expression_that_never_ends_elsewhere_ends_at_once():
@@ -128,9 +134,9 @@ def test_a_file_of_categories_that_is_none_is_refused_in_one_line(tmp_path, cont
 def test_equal_definitions_have_one_digest_and_others_another():
     rules = {"x": ["a", "b"]}
     others = [{"x": ["a"]}, {"y": ["a", "b"]}, {"x": {"expression": "a"}}, {"x": ["a"], "y": ["b"]}]
-    digests = [category_digest(listed_categories(each).facts) for each in (rules, *others)]
-    digests.append(category_digest(listed_categories(rules, language="ja").facts))
-    assert category_digest(listed_categories({"x": ["A", "b "]}).facts) == digests[0]
+    digests = [public_digest(listed_categories(each).facts) for each in (rules, *others)]
+    digests.append(public_digest(listed_categories(rules, language="ja").facts))
+    assert public_digest(listed_categories({"x": ["A", "b "]}).facts) == digests[0]
     assert len(set(digests)) == len(digests)
     json.dumps(listed_categories(rules).facts)
 
@@ -314,9 +320,9 @@ def test_questions_and_answers_must_tell_documents_apart():
         asked_categories("Q?", ["yes", "yes"], server)
     facts = asked_categories("Q?", ["yes", "no"], server).facts
     for other in (asked_categories("R?", ["yes", "no"], server), asked_categories("Q?", ["no", "yes"], server)):
-        assert category_digest(other.facts) != category_digest(facts)
+        assert public_digest(other.facts) != public_digest(facts)
     elsewhere = asked_categories("Q?", ["yes", "no"], ChatServer("http://localhost:1/v1", "another"))
-    assert category_digest(elsewhere.facts) != category_digest(facts)
+    assert public_digest(elsewhere.facts) != public_digest(facts)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ from dplda.private.store.writer import (
     sweep,
     temporary_store,
 )
-from dplda.text.categories import Categories, answered, category_digest
+from dplda.text.categories import Categories, answered, public_digest
 from dplda.text.compression import metered, reading
 from dplda.text.counted_files import whole_counts
 from dplda.text.documents import is_document
@@ -324,7 +324,7 @@ class RawFiles(Preparation):
             return super().asking(categories)
         source = _asked(self.source, categories, self.group_columns)
         if categories.repeatable:
-            options = {**self.options, "categories": category_digest(categories.facts)}
+            options = {**self.options, "categories": public_digest(categories.facts)}
             return RawFiles(
                 self.paths, str(self.name), source, options, self.tokenization, self.cache, categories.facts
             )
