@@ -292,10 +292,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
-        "generate, and not in yours, which are often shorter, so that theirs is lower; topics are the same from 0.5 on, "
-        "each the same as one other at most. A topic is only in one run if the other has nothing near it, which noise "
-        "hardly explains. An unclear one may be missing from the other run because of noise, be called noise there, or "
-        "be near a topic that another one is the same as. Topics called noise are not compared."
+        "generate, and not in yours, which are often shorter, so that theirs is lower; topics are the same from 0.5 "
+        "on, each the same as one other at most. A topic is only in one run if the other has nothing near it, which "
+        "noise hardly explains. An unclear one may be missing from the other run because of noise, be called noise "
+        "there, or be near a topic that another one is the same as. Topics called noise are not compared."
     )
     if any(share["low"] is None for part in shares for share in part):
         say(

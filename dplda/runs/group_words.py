@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Unpack
 
 import numpy as np
 
+from dplda.base.config import ADJACENCIES
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
-from dplda.budget.events import Stage
+from dplda.budget.events import Event, Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
@@ -20,11 +23,13 @@ from dplda.runs.charged_query import QueryOptions, ask
 from dplda.runs.corpus import Corpus
 from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Words, WordTable
+from dplda.runs.released_table import least_size
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
 from dplda.text.categories import public_digest
 
 _WORDS = "words"  # the kind of such a run, in its parameters
+_MANY_WORDS = 20  # in a document, by which dry runs explain its weight
 _MOST_WORDS = 5_000  # a document that has more of them weighs less, and each costs memory
 
 
@@ -92,7 +97,7 @@ def plan_words(
             titles=listed,
         )
 
-    return plan_by_group(
+    planned = plan_by_group(
         _WORDS,
         Words,
         release,
@@ -109,6 +114,19 @@ def plan_words(
             "words_digest": public_digest(sorted(listed)),
             **calendar_facts(zone, date_format),
         },
+    )
+    return replace(planned, outlook=(least_groups(planned.events[-1], planned.privacy.adjacency, corpus.unit),))
+
+
+def least_groups(event: Event, adjacency: str, unit: str) -> str:
+    """Say how large a group must be for its words to be told, with the noise of the `event` that releases them."""
+    noise = INDICATOR_CLIP * (event.noise_multiplier or 0.0)
+    if adjacency != ADJACENCIES[0]:
+        noise *= WORD_INDICATORS.replace_factor
+    few, many = (least_size(noise) * math.sqrt(1 + d) for d in (1, _MANY_WORDS))
+    return (
+        f"A group would be too small to tell with fewer than about {few:,.0f} {unit}s that have one of the words each, "
+        f"or {many:,.0f} that have {_MANY_WORDS} each, and with more if they have more."
     )
 
 

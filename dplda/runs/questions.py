@@ -27,12 +27,13 @@ from dplda.runs.corpus import Corpus
 from dplda.runs.counting import is_count, load_counts, plan_counts
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
-from dplda.runs.group_words import is_words, load_words, plan_words
+from dplda.runs.group_words import is_words, least_groups, load_words, plan_words
 from dplda.runs.indicator_tables import Counts, Words
 from dplda.runs.plan_parts import PLAN, is_plan, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
+from dplda.text.categories import public_digest
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -212,7 +213,19 @@ def plan_questions(
         return found_so_far()
 
     asked = [
-        {"question": question.text, "kind": question.kind, "by": [_names(table) for table in question.tables]}
+        {
+            "question": question.text,
+            "kind": question.kind,
+            "by": [_names(table) for table in question.tables],
+            "digest": public_digest(
+                [
+                    str(sorted(question.options.items())),
+                    str(sorted(question.calendar.items())),
+                    [[each.groups for each in table] for table in question.tables],
+                    corpus.category_facts,
+                ]
+            ),
+        }
         for question in questions
     ]
     of = {} if model is None or "fit" in kinds else {"of": model.facts.run or ""}
@@ -292,7 +305,7 @@ def _plan(
     tables, listed = question.tables, question.options.get("vocabulary")
     if question.kind == "words" and listed is not None:
         words = plan_words(listed, corpus, tables, epsilon, delta, **settings)
-        return _Part(words.events, words.statistics, lambda model: words)
+        return _Part(words.events, words.statistics, lambda model: words, words.outlook)
     width = DEFAULTS.vocabulary.max_vocabulary if question.kind == "words" else 1  # of topics, rows are few
     events = calibrate(tuple(prepare_tables(corpus, tables, width)[1]), epsilon, delta)
     if question.kind == "words":
@@ -300,6 +313,7 @@ def _plan(
             events,
             [WORD_INDICATORS],
             lambda model: plan_words(_known(model), corpus, tables, epsilon, delta, **settings),
+            (least_groups(events[-1], options.adjacency, corpus.unit),),
         )
     return _Part(
         events,

@@ -229,8 +229,8 @@ class ReleasedTable:
     @property
     def tells(self) -> np.ndarray:
         """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
-        half = quantile(_LEVEL) * self.std * np.sqrt(self._summed * (1 - self._offset)).max()
-        return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
+        noise = self.std * float(np.sqrt(self._summed * (1 - self._offset)).max())
+        return np.asarray(self._sizes >= max(least_size(noise), self.std / _UNCLEAR))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimates of shares, and the ends of their Fieller intervals.
@@ -460,6 +460,11 @@ def quantile(level: float, n_intervals: int = 1) -> float:
     """
     check_level(level)
     return float(-ndtri((1 - float(level)) / 2 / n_intervals))
+
+
+def least_size(std: float) -> float:
+    """Return the size from which a row is not too small to tell, if the noise of its sums has deviation `std`."""
+    return quantile(_LEVEL) * std / _UNCLEAR
 
 
 def interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:

@@ -12,7 +12,8 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.private.attributes import OTHER
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP
-from dplda.runs.group_words import load_words
+from dplda.runs.group_words import least_groups, load_words
+from dplda.runs.released_table import least_size
 
 N, D = 3000, 40
 RNG = np.random.default_rng(0)
@@ -45,6 +46,12 @@ def test_sums_are_the_exact_ones_with_the_noise_that_they_state(ledger):
     (one,), (event,) = found, found.privacy.events
     assert one.std == pytest.approx(event.noise_multiplier * INDICATOR_CLIP, rel=1e-3)
     assert one.std < 1.1 * event.noise_multiplier
+    for size in (0.99, 1.01):
+        row = replace(one, counts=np.full_like(one.counts, size * least_size(one.std)))
+        assert row.tells.tolist() == [size > 1] * len(one.counts)
+    assert f"fewer than about {least_size(one.std) * 2**0.5:,.0f} documents" in least_groups(
+        event, "add-remove", "document"
+    )
     exact = truth()
     assert np.abs(one.totals - exact[:, :-1]).max() < 6 * one.std
     assert np.abs(one.counts - exact[:, -1]).max() < 5 * one.std
