@@ -27,7 +27,8 @@ def tell_expected(
     command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
     is typed, None standing for one that stays; by default, as options.
     """
-    from dplda.runs.advice import USUAL, advise, judge, supported_topics, typed_options
+    from dplda.learning.settings import DEFAULTS
+    from dplda.runs.advice import USUAL, advise, clearer, judge, supported_topics, typed_options
     from dplda.runs.enough import COUNTS_OF_PERSONS
 
     typed = typed or typed_options
@@ -82,7 +83,9 @@ def tell_expected(
             "(--prior) you may ask for more topics or spend less."
         )
     else:
-        report.remarks.append(f"About {number}, {asked}: {given.verdicts[:1].lower()}{given.verdicts[1:]}")
+        better = None if given.some_clear or with_prior else clearer(n_units, settings or DEFAULTS)
+        hint = "" if better is None else f" With {typed(better.topics, better.epsilon)}, some would be called clear."
+        report.remarks.append(f"About {number}, {asked}: {given.verdicts[:1].lower()}{given.verdicts[1:]}{hint}")
     return proposed if settings is None else []
 
 

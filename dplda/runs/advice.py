@@ -53,6 +53,11 @@ class Advice:
         return self.ends_with_topics and self.surviving >= (_FEW_TOPICS if self.automatic else self.topics / 2)
 
     @property
+    def some_clear(self) -> bool:
+        """Whether some topics are likely to be called clear."""
+        return self.likely and self.words >= _MANY_WORDS
+
+    @property
     def verdicts(self) -> str:
         """Which verdicts to expect, from measured runs by their number of words; little else says more beforehand.
 
@@ -76,14 +81,23 @@ def advise(units: int, like: FitSettings = DEFAULTS) -> Advice:
 
     Words are chosen as in the settings `like`, which also say whether the run is on a batch of a series.
     """
+    judged = _judged(units, like)
+    return next((advice for advice in judged if advice.likely), judged[-1])
+
+
+def clearer(units: int, like: FitSettings = DEFAULTS) -> Advice | None:
+    """Return the first settings that are likely to give some clear topics of `units` units; None if none are."""
+    return next((advice for advice in _judged(units, like) if advice.some_clear), None)
+
+
+def _judged(units: int, like: FitSettings) -> list[Advice]:
     settings = (
         FitOptions(n_topics=topics, epsilon=epsilon, words=like.vocabulary.words).settings(
             series=like.series, batch=like.batch
         )
         for topics, epsilon in _SETTINGS
     )
-    judged = [judge(each, units) for each in settings]
-    return next((advice for advice in judged if advice.likely), judged[-1])
+    return [judge(each, units) for each in settings]
 
 
 def judge(settings: FitSettings, units: int) -> Advice:

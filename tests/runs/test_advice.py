@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dplda.runs.advice import USUAL, advise, judge, supported_topics
+from dplda.cli.check_command import Report
+from dplda.cli.expectations import tell_expected
+from dplda.runs.advice import USUAL, advise, clearer, judge, supported_topics
 from dplda.runs.enough import probably_enough
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.forecast import ForecastInputs
@@ -56,3 +58,14 @@ def test_topics_that_are_too_many_are_not_likely():
     assert few.likely
     assert not many.likely
     assert many.ends_with_topics
+
+
+def test_settings_that_give_clearer_topics_are_named_where_the_usual_ones_give_hints():
+    found = [clearer(units) for units in (3000, 7600, 20_000)]
+    assert found[0] is None
+    assert (found[1].topics, found[1].epsilon) == (8, 4.0)
+    assert (found[2].topics, found[2].epsilon) == USUAL
+    for units, told in ((7600, True), (20_000, False)):
+        report = Report(n_units=units)
+        assert tell_expected(report) == []
+        assert ("With --topics 8 --epsilon 4, some would be called clear." in " ".join(report.remarks)) == told
