@@ -110,7 +110,7 @@ def _group_games(settings: PrivacySettings) -> Iterator[Game]:
         release = methodcaller("release", Stage.TABLE, contribution, INDICATOR_CLIP)
         game = _alone(name, Stage.TABLE, settings, twice, release)
         yield replace(game, answers=_ANSWERS, rows=rows, most_of_unit=most_of_unit)
-    contribution = word_indicators(np.ones(len(_WORDS)), 1.0, len(rows))
+    contribution = word_indicators(np.append(np.ones(len(_WORDS)), 0.0), 1.0, len(rows))
     game = _alone(
         "words by group",
         Stage.TABLE,

@@ -21,7 +21,7 @@ from dplda.base.progress import Progress
 from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import Event, Stage
 from dplda.private import OutputGate, PtrResult, Release, WordFrequencies
-from dplda.private.attributes import TableRows
+from dplda.private.attributes import OTHER_WORDS, TableRows
 from dplda.private.curator import Curator
 from dplda.private.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.private.passes.local_passes import LocalPasses
@@ -282,7 +282,8 @@ class Game:
         if self.answers and self.rows is not None:
             gate.use_answers(self.answers, self.rows, most_of_unit=self.most_of_unit)
         elif self.public:
-            gate.use_words(self.neighbours.words, self.rows)
+            others = () if self.rows is None else (OTHER_WORDS,)  # documents count whatever words they have (T17)
+            gate.use_words((*self.neighbours.words, *others), self.rows)
 
     def curator(
         self,
