@@ -28,6 +28,7 @@ from dplda.report.table_pictures import (
     drawing,
     further_differences,
     guarantee_in_words,
+    how_lines_read,
     in_words,
     is_drawn_whole,
     largest_share,
@@ -166,14 +167,8 @@ def _how_to_read(table: CountTable, names: dict[int, str], unit: str) -> str:
             f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
             "the row of all others is among the numbers."
         )
-    counted = shown(table.counted(unit))
-    small = f"A small picture for each category: how many percent of the {counted}s are in it"
-    if len(table.by) > 1:
-        return f"{small}, with a line for each group; the numbers below have intervals."
-    return (
-        f"{small}, with a band that contains the true share with 95 %. Periods too small to tell are left out; one "
-        "between two of them is a point with a bar."
-    )
+    small = f"A small picture for each category: how many percent of the {shown(table.counted(unit))}s are in it"
+    return how_lines_read(small, table, "true share")
 
 
 def _bars(table: CountTable, names: dict[int, str]) -> Bars:
