@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
 
 _SHOWN_ROWS = 60
-_NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
 
 
 @click.command(cls=GroupedCommand)
@@ -120,9 +119,16 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_in, what_counts, what_else_counts, who_counts_less
+    from dplda.runs.counting import (
+        count_less,
+        counted_in,
+        what_counts,
+        what_else_counts,
+        what_intervals_hold,
+        who_counts_less,
+    )
 
-    found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
+    found = one.matches()
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
     rows: list[tuple[str, ...]] = []
     for index, group in enumerate(one.rows):
@@ -141,7 +147,8 @@ def _show_table(one: CountTable, unit: str) -> None:
             rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
             names = ("",) * len(names)
     heads = (*one.by, f"{one.counted(unit)}s (95 %)") if one.by else ()
-    table((*heads, "category", _NUMBER, _SHARE), rows[:_SHOWN_ROWS], wide="category")
+    number = "number as counted (95 %)" if count_less(one, unit) else "number (95 %)"
+    table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
@@ -149,7 +156,7 @@ def _show_table(one: CountTable, unit: str) -> None:
         say("Negative numbers are shown as 0, so that the rows may add up to more than `all`.")
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
-    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")
+    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}{what_intervals_hold(one, unit)}")
     if others := what_else_counts(one, unit):
         say(others)
     show_changes(one, list(one.titles), noun="category")

@@ -340,7 +340,26 @@ def who_counts_less(table: CountTable, unit: str) -> str:
         several = (
             f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full"
         )
-    return several if table.at_most < table.n_topics - 1 else ""
+    n_given = sum(title not in (NONE, NO_ANSWER) for title in table.titles)
+    return "" if table.exclusive or table.at_most >= n_given else several
+
+
+def count_less(table: CountTable, unit: str) -> bool:
+    """Whether documents or persons may count less than 1 in `table`, so that its numbers may be too small (T16)."""
+    return bool(who_counts_less(table, unit)) or (unit != DOCUMENT and not table.persons)
+
+
+def what_intervals_hold(table: CountTable, unit: str) -> str:
+    """Say, after a space, of which numbers the intervals are if some may be too small; empty if none is."""
+    if not count_less(table, unit):
+        return ""
+    true = unit if table.persons else DOCUMENT if unit == DOCUMENT or table.documents_per_person else ""
+    numbers = f"the true number of {true}s is" if true else f"the true numbers of documents and of {unit}s are"
+    what = "Intervals and differences" if table.by else "Intervals"
+    return (
+        f" {what} are of the numbers as counted here: {numbers} not smaller, and may be larger; true shares may "
+        "differ, too."
+    )
 
 
 def is_count(run: RunRecord) -> bool:

@@ -235,6 +235,32 @@ def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_c
     assert "counts less" not in page(tmp_path, findings(("?", counts(whole)))).text
 
 
+@pytest.mark.parametrize(
+    ("changes", "unit", "less"),
+    [
+        ({"at_most": 2}, "document", ""),
+        ({"at_most": 1, "exclusive": True}, "document", ""),  # a question has one answer for each document
+        ({"at_most": 2, "persons": True}, "customer", ""),
+        ({"at_most": 1}, "document", "the true number of documents is not smaller, and may be larger"),
+        ({"at_most": 1, "persons": True}, "customer", "the true number of customers is not smaller"),
+        ({"at_most": 2, "documents_per_person": 3}, "customer", "the true number of documents is not smaller"),
+        ({"at_most": 2}, "customer", "the true numbers of documents and of customers are not smaller"),
+    ],
+)
+def test_intervals_are_of_the_true_number_only_where_nothing_counts_less(tmp_path, without_charts, changes, unit, less):
+    text = page(tmp_path, findings(("?", counts(replace(count_table(), **changes))), unit=unit)).text
+    assert ("contains the true number with 95 %" in text) == ("number (95 %)" in text) == (not less)
+    assert ("contains the number as counted here with 95 %" in text) == bool(less)
+    assert ("number as counted (95 %)" in text) == bool(less)
+    assert less in text
+    assert ("Intervals are of the numbers as counted here" in text) == bool(less)
+    many = {"document": "documents", "customer": "documents or customers"}[unit]
+    assert f"Where some {many} count less, as an answer then says" in text
+    over_time = page(tmp_path, findings(("?", counts(replace(BY_MONTH, **changes))), unit=unit)).text
+    share = "share as counted here" if less or "persons" in changes else "true share"  # one may be in several groups
+    assert f"with a band that contains the {share} with 95 %" in over_time
+
+
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot write the answers"):
         write_answers(findings(("How many?", counts(count_table()))), tmp_path / "none" / "a.html")
