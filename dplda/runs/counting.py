@@ -313,7 +313,12 @@ def what_counts(table: CountTable, unit: str) -> str:
     if table.documents_per_person:
         return f" Documents of a {unit} with more than {table.documents_per_person:,} may count less."
     if table.persons:
-        return f" Numbers are of {unit}s with at least one such document."
+        numbers = f" Numbers are of {unit}s with at least one such document."
+        if not (table.by and table.against_rest):
+            return numbers
+        return (
+            f"{numbers} A group is compared with the other groups together, where a {unit} counts once in each of them."
+        )
     return (
         f" The documents of one {unit} share the weight of one: who has two, one of them in a category, counts there "
         f"as a half. So numbers are of {unit}s' texts, and not of how many documents are in a category, or how many "

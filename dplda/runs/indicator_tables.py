@@ -103,6 +103,11 @@ class CountTable(IndicatorTable):
         return DOCUMENT if self.documents_per_person else unit
 
     @property
+    def others(self) -> str:
+        """Where all others are that a group is compared with: of persons, who may be in several, the other groups."""
+        return "in the other groups together" if self.persons else super().others
+
+    @property
     def _design_effect(self) -> float:
         return self.documents_per_person or 1.0  # persons are drawn, whose documents may be alike
 

@@ -132,6 +132,10 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, customers):
     assert grouped.status == 0, grouped.err
     assert told in grouped.out
     assert "customers with a document of at least 3 words, in each group that they have one in." in grouped.out
+    assert "in cash than in the other groups together" in grouped.out
+    assert "the other groups together, where a customer counts once in each of them." in grouped.out
+    assert "number as counted (95 %)" in grouped.out
+    assert "elsewhere" not in grouped.out
     assert "\nall " not in grouped.out, "groups do not add up"
 
 

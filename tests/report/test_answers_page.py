@@ -211,6 +211,11 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert "The share of customers with at least one document in each category, by team" in by_team
     assert "In all groups together" not in by_team
     assert "in each group that they have one in" in by_team
+    assert "points more in cash than in the other groups together" in by_team
+    assert "compared with the other groups together, where a customer counts once in each of them" in by_team
+    assert "elsewhere" not in by_team
+    by_month = page(tmp_path, findings(("How many?", counts(replace(BY_MONTH, persons=True))), unit="customer")).text
+    assert "compared with the other groups" not in by_month, "a month is compared with the one before it"
     of_tickets = replace(BY_TEAM, documents_per_person=4)
     tickets = page(tmp_path, findings(("How many tickets?", counts(of_tickets)), unit="customer")).text
     assert "documents of at least 3 words, of each customer up to 4 in full" in tickets
