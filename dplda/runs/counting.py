@@ -311,7 +311,9 @@ def what_counts(table: CountTable, unit: str) -> str:
     if unit == DOCUMENT:
         return ""
     if table.documents_per_person:
-        return f" Documents of a {unit} with more than {table.documents_per_person:,} may count less."
+        less = f" Documents of a {unit} with more than {table.documents_per_person:,} may count less"
+        spread = ", but more of them count where they are in several groups, so that tables with groups may count more"
+        return f"{less}{spread if table.by else ''}."
     if table.persons:
         numbers = f" Numbers are of {unit}s with at least one such document."
         if not (table.by and table.against_rest):

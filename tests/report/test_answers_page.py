@@ -220,6 +220,9 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     tickets = page(tmp_path, findings(("How many tickets?", counts(of_tickets)), unit="customer")).text
     assert "documents of at least 3 words, of each customer up to 4 in full" in tickets
     assert "In all groups together" in tickets
+    assert "more of them count where they are in several groups, so that tables with groups may count more" in tickets
+    in_all = page(tmp_path, findings(("?", counts(replace(of_tickets.whole()))), unit="customer")).text
+    assert "Documents of a customer with more than 4 may count less. " in in_all
     without = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text
     assert "count in full" not in without
     assert "Numbers are of customers with at least one such document" not in without
