@@ -133,7 +133,10 @@ class CountTable(IndicatorTable):
         return whole
 
     def to_json(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the estimates as plain JSON; a share that cannot be told is null."""
+        """Return the estimates as plain JSON, also of `all` groups together unless persons are in several of them.
+
+        A share that cannot be told is null.
+        """
         plain, found = super().to_json(level), self.matches(level)
         for index, group in enumerate(plain["groups"]):
             topics = group.pop("topics")
@@ -144,6 +147,9 @@ class CountTable(IndicatorTable):
             ]
         for change in plain["changes"]:
             change["category"] = self.titles[change.pop("topic")]
+        if self.by and not self.persons:
+            (whole,) = self.whole().to_json(level)["groups"]
+            plain["all"] = {name: value for name, value in whole.items() if name != "group"}
         return plain | self._facts
 
     def released(self) -> dict[str, Any]:

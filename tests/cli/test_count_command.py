@@ -39,7 +39,7 @@ def spent(dplda) -> float:
     return sum(run.cost.mu_squared for run in Ledger().runs())
 
 
-def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
+def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home, monkeypatch):
     days = ("--from", "2024-01-01", "--to", "2024-03-31")
     asked = ("count", tickets, "--categories", "c.yaml", "--by", "team", "--by", "month(day)", *days, "--epsilon", "2")
     dry = dplda(*asked, "--dry-run")
@@ -54,12 +54,19 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
     assert "SECRETGROUP" not in shown.out + shown.err
     for expected in ("refund", NONE, "too small to tell", "number (95 %)", "2024-02"):
         assert expected in shown.out
+    assert "as counted" not in shown.out
     run = Ledger().runs()[-1].id
+    monkeypatch.setattr("dplda.cli.count_command._SHOWN_ROWS", 4)
+    few = dplda("tables", run).out
+    assert few.count("\nall ") == few.count("more rows.") == 2, "the sums are in view of each table"
     assert f"dplda tables {run} --csv FILE" in shown.out
     record = dplda("tables", run, "--json").json
     assert (record["count"], record["by"]) == (run, ["team"])
     found = {group["group"]: group for group in record["groups"]}
     assert set(found) >= {"heat", "cash", OTHER}
+    assert record["all"]["units"]["value"] == pytest.approx(3000, abs=100)
+    numbers = {each["category"]: f"{each['count']:,.0f} ({each['low']:,.0f} " for each in record["all"]["categories"]}
+    assert all(number in few for number in numbers.values())
     cash = {each["category"]: each for each in found["cash"]["categories"]}
     assert set(cash) == {"refund", "heat", "cash", NONE}
     assert cash["cash"]["count"] == pytest.approx(1500, abs=100)
