@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable
 
 _SHOWN_ROWS = 60
-_NUMBER, _SHARE = "number (95 %)", "share in % (95 %)"
 
 
 @click.command(cls=GroupedCommand)
@@ -120,36 +119,43 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
-    from dplda.runs.counting import counted_in, what_counts, what_else_counts, who_counts_less
+    from dplda.runs.counting import (
+        count_less,
+        counted_in,
+        what_counts,
+        what_else_counts,
+        what_intervals_hold,
+        who_counts_less,
+    )
 
-    found, shares, units, tells = one.matches(), one.shares(), one.units(), one.tells
+    found = one.matches()
     order = sorted(range(one.n_topics), key=lambda category: -found.value[:, category].sum())
+    summed = bool(one.by) and not one.persons
+    parts = [(one.whole(), [("all", *[""] * (len(one.by) - 1))])] if summed else []  # first, so that it is seen
     rows: list[tuple[str, ...]] = []
-    for index, group in enumerate(one.rows):
-        names = (*group, whole_number(units, index)) if one.by else ()
-        for category in order:
-            place = index, category
-            share = in_percent(shares, place) if tells[index] or not one.by else "too small to tell"
-            rows.append((*names, one.titles[category], whole_number(found, place), share))
-            names = ("",) * len(names)
-    if one.by and not one.persons:
-        whole = one.whole()
-        found, shares, names = whole.matches(), whole.shares(), ("all", *[""] * (len(one.by) - 1))
-        names = (*names, whole_number(whole.units(), 0))
-        for category in order:
-            place = 0, category
-            rows.append((*names, one.titles[category], whole_number(found, place), in_percent(shares, place)))
-            names = ("",) * len(names)
+    for part, groups in (*parts, (one, one.rows)):
+        found, shares, units, tells = part.matches(), part.shares(), part.units(), part.tells
+        for index, group in enumerate(groups):
+            names = (*group, whole_number(units, index)) if one.by else ()
+            for category in order:
+                place = index, category
+                share = in_percent(shares, place) if tells[index] or not part.by else "too small to tell"
+                rows.append((*names, one.titles[category], whole_number(found, place), share))
+                names = ("",) * len(names)
     heads = (*one.by, f"{one.counted(unit)}s (95 %)") if one.by else ()
-    table((*heads, "category", _NUMBER, _SHARE), rows[:_SHOWN_ROWS], wide="category")
+    number = "number as counted (95 %)" if count_less(one, unit) else "number (95 %)"
+    table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
-    if one.by and not one.persons and (one.totals < 0).any():
-        say("Negative numbers are shown as 0, so that the rows may add up to more than `all`.")
+    if summed and (one.totals < 0).any():
+        say(
+            "Negative numbers are shown as 0, so that groups may add up to more than `all`, which is in --json and in "
+            "no CSV file."
+        )
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
-    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}")
+    say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}{what_intervals_hold(one, unit)}")
     if others := what_else_counts(one, unit):
         say(others)
     show_changes(one, list(one.titles), noun="category")

@@ -109,7 +109,9 @@ def draw_table(table: ReleasedTable) -> Drawing:
         of = f"differences {table.since} hold, all together,"
     line = f"{certain or 'No'} {of} with 95 % probability."
     if any(rest and tells for rest, tells in zip(table.rest, table.tells.tolist(), strict=True)):
-        line += f" Not drawn, but part of elsewhere: {OTHER}." if table.period_axis is None else ""
+        line += f" Not drawn, but counted {table.others}: {OTHER}." if table.period_axis is None else ""
+    if unit:
+        line += table_pictures.without_lines(table)
     return _drawing(label, f"{title}{unit}\n{line}", *_drawn(table_pictures.drawing(table, names)))
 
 

@@ -28,12 +28,13 @@ from dplda.report.table_pictures import (
     drawing,
     further_differences,
     guarantee_in_words,
+    how_lines_read,
     in_words,
     is_drawn_whole,
     largest_share,
 )
 from dplda.report.wording import is_hidden
-from dplda.runs.counting import counted_in, what_counts, who_counts_less
+from dplda.runs.counting import count_less, counted_in, what_counts, what_intervals_hold, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
     OWN_WORDS,
@@ -134,7 +135,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         found = table.matches()
         others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
         rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
-        note = "The thin line across the end of a bar contains the true number with 95 %. "
+        number = "number as counted here" if count_less(table, unit) else "true number"
+        note = f"The thin line across the end of a bar contains the {number} with 95 %. "
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         title, picture = f"The share of each category by {by}", drawing(table, names)
@@ -166,14 +168,8 @@ def _how_to_read(table: CountTable, names: dict[int, str], unit: str) -> str:
             f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
             "the row of all others is among the numbers."
         )
-    counted = shown(table.counted(unit))
-    small = f"A small picture for each category: how many percent of the {counted}s are in it"
-    if len(table.by) > 1:
-        return f"{small}, with a line for each group; the numbers below have intervals."
-    return (
-        f"{small}, with a band that contains the true share with 95 %. Periods too small to tell are left out; one "
-        "between two of them is a point with a bar."
-    )
+    small = f"A small picture for each category: how many percent of the {shown(table.counted(unit))}s are in it"
+    return how_lines_read(small, table, "share as counted here" if count_less(table, unit) else "true share")
 
 
 def _bars(table: CountTable, names: dict[int, str]) -> Bars:
@@ -199,7 +195,7 @@ def _number(found: object, row: int, category: int) -> str:
 def _told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
     less = who_counts_less(table, unit)
-    told = f"Counted are {counted_in(table, unit)}.{what_counts(table, unit)}"
+    told = f"Counted are {counted_in(table, unit)}.{what_counts(table, unit)}{what_intervals_hold(table, unit)}"
     return shown(f"{less}. {told}" if less else told)
 
 
@@ -229,7 +225,7 @@ def _told_private(table: CountTable | WordTable) -> str:
 
 def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:
     found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
-    numbers = ("number (95 %)", "share (95 %)")
+    numbers = ("number as counted (95 %)" if count_less(table, unit) else "number (95 %)", "share (95 %)")
     if not table.by:
         rows = [(shown(table.titles[each]), _number(found, 0, each), _share(shares, 0, each)) for each in order]
         return Table(("category", *numbers), rows)

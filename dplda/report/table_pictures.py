@@ -37,6 +37,7 @@ _STEPS = (1, 2, 3, 6, 12)  # months between two that are named
 _LONGEST = 12  # characters of a group's name on an axis
 _TITLE = 34  # characters of a topic's title above its small picture
 _MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in more than colour
+_BAND = 0.25  # opacity of the band of a single line
 _LONE = "o"  # marks a period between two that are too small to tell
 _MOST_LINES = len(_MARKERS)  # groups in one small picture
 _MOST_CHANGES = 5
@@ -88,6 +89,23 @@ def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str],
     )
 
 
+def how_lines_read(small: str, table: ReleasedTable, share: str) -> str:
+    """Say how to read the lines of `table` over time, after what a `small` picture is; bands contain a `share`."""
+    lines = "a band" if len(table.by) == 1 else "a line for each group, in a band"
+    return (
+        f"{small}, with {lines} that contains the {share} with 95 %. Periods that are too small to tell, or in no "
+        f"list, are left out; one between two of them is a point with a bar.{without_lines(table)}"
+    )
+
+
+def without_lines(table: ReleasedTable) -> str:
+    """Say, after a space, which groups of `table` over time have no line; empty if all have one, or none has."""
+    missing = [shown(", ".join(group)) for group, rows in _lines(table).items() if not table.tells[rows].any()]
+    if not missing or tells_nothing(table):
+        return ""
+    return f" Not drawn, since too small to tell in each period: {', '.join(missing)}."
+
+
 def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat | Bars:
     """Draw `table`, over time if it has periods that are large enough; `names` has the topics to show."""
     if not _has_periods(table):
@@ -131,12 +149,7 @@ def _picture(
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time, by = _has_periods(table), in_words(table, tables)
     note = (
-        "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %. "
-        "Periods that are too small to tell, or in no list, are left out; one between two of them is a point with a "
-        "bar."
-        if over_time and len(table.by) == 1
-        else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
-        "intervals."
+        how_lines_read("A small picture for each topic: its share in percent", table, "true share")
         if over_time
         else f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
         "the row of all others is among the numbers."
@@ -307,15 +320,21 @@ def _marked(period: str, names: Sequence[str]) -> range:
     return range(first, len(names), step)
 
 
+def _lines(table: ReleasedTable) -> dict[tuple[str, ...], list[int]]:
+    """Return the rows of the listed periods of each combination of the groups of the other attributes."""
+    time, lines = table.period_axis, dict[tuple[str, ...], list[int]]()
+    assert time is not None
+    for index, row in enumerate(table.rows):
+        if row[time] in table.groups[time][:-1]:
+            lines.setdefault((*row[:time], *row[time + 1 :]), []).append(index)
+    return lines
+
+
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
     """Draw a small picture for each topic, with the periods from left to right."""
-    time = table.period_axis
+    time, lines = table.period_axis, _lines(table)
     assert time is not None
-    periods, lines = table.groups[time][:-1], dict[tuple[str, ...], list[int]]()
-    for index, row in enumerate(table.rows):
-        if row[time] in periods:
-            lines.setdefault((*row[:time], *row[time + 1 :]), []).append(index)
-    shares, tells = table.shares(), table.tells
+    periods, shares, tells = table.groups[time][:-1], table.shares(), table.tells
     place_of = _places(table.by[time].partition("(")[0], periods)
     places = range(place_of[-1] + 1)
     marked = _marked(table.by[time].partition("(")[0], periods)
@@ -334,10 +353,9 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
                 )
                 colour = COLOURS[number % len(COLOURS)]
                 panel.plot(places, value, color=colour, label=shown(", ".join(group)), marker=_MARKERS[number])
-                if len(lines) == 1:
-                    panel.fill_between(places, low, high, color=colour, alpha=0.25, linewidth=0)
+                panel.fill_between(places, low, high, color=colour, alpha=_BAND / len(lines) ** 0.5, linewidth=0)
                 for place in _alone(value):  # neither a line nor a band is drawn at a single place
-                    bar = [[value[place] - low[place]], [high[place] - value[place]]] if len(lines) == 1 else None
+                    bar = [[value[place] - low[place]], [high[place] - value[place]]]
                     marker = _MARKERS[number] or _LONE
                     panel.errorbar([place], [value[place]], yerr=bar, fmt=marker, color=colour, markersize=3, capsize=3)
             ticks = [place_of[number] for number in marked]

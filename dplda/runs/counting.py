@@ -311,9 +311,16 @@ def what_counts(table: CountTable, unit: str) -> str:
     if unit == DOCUMENT:
         return ""
     if table.documents_per_person:
-        return f" Documents of a {unit} with more than {table.documents_per_person:,} may count less."
+        less = f" Documents of a {unit} with more than {table.documents_per_person:,} may count less"
+        spread = ", but more of them count where they are in several groups, so that tables with groups may count more"
+        return f"{less}{spread if table.by else ''}."
     if table.persons:
-        return f" Numbers are of {unit}s with at least one such document."
+        numbers = f" Numbers are of {unit}s with at least one such document."
+        if not (table.by and table.against_rest):
+            return numbers
+        return (
+            f"{numbers} A group is compared with the other groups together, where a {unit} counts once in each of them."
+        )
     return (
         f" The documents of one {unit} share the weight of one: who has two, one of them in a category, counts there "
         f"as a half. So numbers are of {unit}s' texts, and not of how many documents are in a category, or how many "
@@ -341,7 +348,25 @@ def who_counts_less(table: CountTable, unit: str) -> str:
         several = (
             f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full"
         )
-    return several if table.at_most < n_given else ""
+    return "" if table.exclusive or table.at_most >= n_given else several
+
+
+def count_less(table: CountTable, unit: str) -> bool:
+    """Whether documents or persons may count less than 1 in `table`, so that its numbers may be too small (T16)."""
+    return bool(who_counts_less(table, unit)) or (unit != DOCUMENT and not table.persons)
+
+
+def what_intervals_hold(table: CountTable, unit: str) -> str:
+    """Say, after a space, of which numbers the intervals are if some may be too small; empty if none is."""
+    if not count_less(table, unit):
+        return ""
+    true = unit if table.persons else DOCUMENT if unit == DOCUMENT or table.documents_per_person else ""
+    numbers = f"the true number of {true}s is" if true else f"the true numbers of documents and of {unit}s are"
+    what = "Intervals and differences" if table.by else "Intervals"
+    return (
+        f" {what} are of the numbers as counted here: {numbers} not smaller, and may be larger; true shares may "
+        "differ, too."
+    )
 
 
 def is_count(run: RunRecord) -> bool:

@@ -103,6 +103,11 @@ class CountTable(IndicatorTable):
         return DOCUMENT if self.documents_per_person else unit
 
     @property
+    def others(self) -> str:
+        """Where all others are that a group is compared with: of persons, who may be in several, the other groups."""
+        return "in the other groups together" if self.persons else super().others
+
+    @property
     def _design_effect(self) -> float:
         return self.documents_per_person or 1.0  # persons are drawn, whose documents may be alike
 
@@ -128,7 +133,10 @@ class CountTable(IndicatorTable):
         return whole
 
     def to_json(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the estimates as plain JSON; a share that cannot be told is null."""
+        """Return the estimates as plain JSON, also of `all` groups together unless persons are in several of them.
+
+        A share that cannot be told is null.
+        """
         plain, found = super().to_json(level), self.matches(level)
         for index, group in enumerate(plain["groups"]):
             topics = group.pop("topics")
@@ -139,6 +147,9 @@ class CountTable(IndicatorTable):
             ]
         for change in plain["changes"]:
             change["category"] = self.titles[change.pop("topic")]
+        if self.by and not self.persons:
+            (whole,) = self.whole().to_json(level)["groups"]
+            plain["all"] = {name: value for name, value in whole.items() if name != "group"}
         return plain | self._facts
 
     def released(self) -> dict[str, Any]:

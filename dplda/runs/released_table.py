@@ -51,7 +51,7 @@ class Change:
     """A significant difference of a topic's share, with its interval: from the group `since` to the group `group`.
 
     Significant means that the interval excludes 0. If `since` is None, it is the difference from all other groups of
-    the table together.
+    the table together, which `others` names.
     """
 
     topic: int
@@ -62,6 +62,7 @@ class Change:
     high: float
     over_time: bool = True
     """Whether `group` is the period after `since`."""
+    others: str = "elsewhere"
 
     def describe(self, topic: str, noun: str = "topic") -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
@@ -76,7 +77,7 @@ class Change:
         if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
             return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
-        than = "elsewhere" if self.since is None else f"in {', '.join(self.since)}"
+        than = self.others if self.since is None else f"in {', '.join(self.since)}"
         return f"{noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
 
 
@@ -187,7 +188,12 @@ class ReleasedTable:
         return len(self.by) == 1 and self.by[0].startswith(f"{BETWEEN}(")
 
     @property
-    def _against_rest(self) -> bool:
+    def others(self) -> str:
+        """Where all others are that a group is compared with, in words."""
+        return "elsewhere"
+
+    @property
+    def against_rest(self) -> bool:
         """Whether each row is compared with all others together."""
         return self.period_axis is None and not self.compares_two
 
@@ -274,12 +280,13 @@ class ReleasedTable:
         return [
             Change(
                 topic,
-                None if self._against_rest else self.rows[before],
+                None if self.against_rest else self.rows[before],
                 self.rows[after],
                 value=float(found.value[place, topic]),
                 low=float(found.low[place, topic]),
                 high=float(found.high[place, topic]),
                 over_time=self.period_axis is not None,
+                others=self.others,
             )
             for place, (before, after) in enumerate(pairs)
             if large[before] and large[after]
@@ -302,7 +309,7 @@ class ReleasedTable:
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
         z = quantile(level, n_intervals)
         rest = self
-        if self._against_rest:  # the sums of all other rows, whose noise is independent of the row's own
+        if self.against_rest:  # the sums of all other rows, whose noise is independent of the row's own
             rest = replace(
                 self,
                 totals=self.totals.sum(axis=0) - self.totals,

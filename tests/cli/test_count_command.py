@@ -39,7 +39,7 @@ def spent(dplda) -> float:
     return sum(run.cost.mu_squared for run in Ledger().runs())
 
 
-def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
+def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home, monkeypatch):
     days = ("--from", "2024-01-01", "--to", "2024-03-31")
     asked = ("count", tickets, "--categories", "c.yaml", "--by", "team", "--by", "month(day)", *days, "--epsilon", "2")
     dry = dplda(*asked, "--dry-run")
@@ -54,7 +54,11 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
     assert "SECRETGROUP" not in shown.out + shown.err
     for expected in ("refund", NONE, "too small to tell", "number (95 %)", "2024-02"):
         assert expected in shown.out
+    assert "as counted" not in shown.out
     run = Ledger().runs()[-1].id
+    monkeypatch.setattr("dplda.cli.count_command._SHOWN_ROWS", 4)
+    few = dplda("tables", run).out
+    assert few.count("\nall ") == few.count("more rows.") == 2, "the sums are in view of each table"
     assert f"dplda tables {run} --csv FILE" in shown.out
     assert f"Run {run} had the same files" in dplda(*asked, "--dry-run").out
     other_days = [{"2024-01-01": "2024-02-01"}.get(word, word) for word in asked]
@@ -63,6 +67,9 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home):
     assert (record["count"], record["by"]) == (run, ["team"])
     found = {group["group"]: group for group in record["groups"]}
     assert set(found) >= {"heat", "cash", OTHER}
+    assert record["all"]["units"]["value"] == pytest.approx(3000, abs=100)
+    numbers = {each["category"]: f"{each['count']:,.0f} ({each['low']:,.0f} " for each in record["all"]["categories"]}
+    assert all(number in few for number in numbers.values())
     cash = {each["category"]: each for each in found["cash"]["categories"]}
     assert set(cash) == {"refund", "heat", "cash", NONE}
     assert cash["cash"]["count"] == pytest.approx(1500, abs=100)
@@ -135,6 +142,10 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, customers):
     assert grouped.status == 0, grouped.err
     assert told in grouped.out
     assert "customers with a document of at least 3 words, in each group that they have one in." in grouped.out
+    assert "in cash than in the other groups together" in grouped.out
+    assert "the other groups together, where a customer counts once in each of them." in grouped.out
+    assert "number as counted (95 %)" in grouped.out
+    assert "elsewhere" not in grouped.out
     assert "\nall " not in grouped.out, "groups do not add up"
 
 
@@ -165,7 +176,9 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     shown = dplda(*of_two, "--by", "team", "--groups", "g.yaml", "--out", "c.json")
     assert shown.status == 0, shown.err
     run = Ledger().runs()[-1].id
-    for text in (told, "documents (95 %)", "Documents of a customer with more than 2 may count less.", "all "):
+    less = "Documents of a customer with more than 2 may count less, but more of them count where they are in several"
+    true = "Intervals and differences are of the numbers as counted here: the true number of documents is not smaller"
+    for text in (told, "documents (95 %)", less, true, "all "):
         assert text in shown.out
         assert text in dplda("tables", run).out
     assert not any(text in shown.out for text in (*ways, "the weight of one"))

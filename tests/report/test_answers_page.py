@@ -211,10 +211,18 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert "The share of customers with at least one document in each category, by team" in by_team
     assert "In all groups together" not in by_team
     assert "in each group that they have one in" in by_team
+    assert "points more in cash than in the other groups together" in by_team
+    assert "compared with the other groups together, where a customer counts once in each of them" in by_team
+    assert "elsewhere" not in by_team
+    by_month = page(tmp_path, findings(("How many?", counts(replace(BY_MONTH, persons=True))), unit="customer")).text
+    assert "compared with the other groups" not in by_month, "a month is compared with the one before it"
     of_tickets = replace(BY_TEAM, documents_per_person=4)
     tickets = page(tmp_path, findings(("How many tickets?", counts(of_tickets)), unit="customer")).text
     assert "documents of at least 3 words, of each customer up to 4 in full" in tickets
     assert "In all groups together" in tickets
+    assert "more of them count where they are in several groups, so that tables with groups may count more" in tickets
+    in_all = page(tmp_path, findings(("?", counts(replace(of_tickets.whole()))), unit="customer")).text
+    assert "Documents of a customer with more than 4 may count less. " in in_all
     without = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text
     assert "count in full" not in without
     assert "Numbers are of customers with at least one such document" not in without
@@ -233,6 +241,32 @@ def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_c
     assert "A document in more than 1 category counts less" in page(tmp_path, findings(("?", counts(several)))).text
     whole = replace(count_table(), at_most=2)
     assert "counts less" not in page(tmp_path, findings(("?", counts(whole)))).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "unit", "less"),
+    [
+        ({"at_most": 2}, "document", ""),
+        ({"at_most": 1, "exclusive": True}, "document", ""),  # a question has one answer for each document
+        ({"at_most": 2, "persons": True}, "customer", ""),
+        ({"at_most": 1}, "document", "the true number of documents is not smaller, and may be larger"),
+        ({"at_most": 1, "persons": True}, "customer", "the true number of customers is not smaller"),
+        ({"at_most": 2, "documents_per_person": 3}, "customer", "the true number of documents is not smaller"),
+        ({"at_most": 2}, "customer", "the true numbers of documents and of customers are not smaller"),
+    ],
+)
+def test_intervals_are_of_the_true_number_only_where_nothing_counts_less(tmp_path, without_charts, changes, unit, less):
+    text = page(tmp_path, findings(("?", counts(replace(count_table(), **changes))), unit=unit)).text
+    assert ("contains the true number with 95 %" in text) == ("number (95 %)" in text) == (not less)
+    assert ("contains the number as counted here with 95 %" in text) == bool(less)
+    assert ("number as counted (95 %)" in text) == bool(less)
+    assert less in text
+    assert ("Intervals are of the numbers as counted here" in text) == bool(less)
+    many = {"document": "documents", "customer": "documents or customers"}[unit]
+    assert f"Where some {many} count less, as an answer then says" in text
+    over_time = page(tmp_path, findings(("?", counts(replace(BY_MONTH, **changes))), unit=unit)).text
+    share = "share as counted here" if less or "persons" in changes else "true share"  # one may be in several groups
+    assert f"with a band that contains the {share} with 95 %" in over_time
 
 
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):

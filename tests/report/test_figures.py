@@ -116,7 +116,7 @@ def test_a_picture_says_how_many_differences_are_certain(moved: int, told: str) 
     for name, since in (("month(date)", "from one period to the next"), ("ward", "between a group and all others")):
         found = ReleasedTable((name,), (MONTHS,), (False,), totals, totals.sum(axis=1), 3.0)
         (line,) = [text for text in texts(found.plot()) if "with 95 % probability." in text]
-        assert ("Not drawn, but part of elsewhere: (all others)." in line) == (name == "ward")
+        assert ("Not drawn, but counted elsewhere: (all others)." in line) == (name == "ward")
         assert told.format(since) in line
         assert line.startswith(f"{len(found.changes()) or 'No'} ")
 

@@ -20,6 +20,7 @@ from dplda.runs.released_table import Change, Tables, least_noisy_shares
 
 MODEL = run_model()
 TOPICS = shown_topics([MODEL], Wording())[0]
+LEFT_OUT = "Periods that are too small to tell, or in no list, are left out"
 LONELY = (2000, 1500, 2, 1800, 2, 2, 900, 2, 1500, 1600)  # the fourth and the seventh month are alone
 
 
@@ -144,6 +145,16 @@ def test_a_group_that_is_too_small_in_every_period_has_no_line_and_no_entry_in_t
     (picture,) = table_pictures.pictures([replace(one, tables=(both,))], TOPICS, MODEL.listed_topics, "r")
     for panel in axes_of(picture):
         assert panel.get_legend_handles_labels()[1] == ["news"]
+        assert len(panel.collections) == 1, "its band"
+    told = f"Not drawn, since too small to tell in each period: {OTHER}."
+    assert f"with a line for each group, in a band that contains the true share with 95 %. {LEFT_OUT}" in picture.note
+    assert told in picture.note
+    assert told in both.plot().get_suptitle()
+    large = replace(both, totals=np.tile(months.totals, (2, 1)), counts=np.tile(months.counts, 2))
+    (picture,) = table_pictures.pictures([replace(one, tables=(large,))], TOPICS, MODEL.listed_topics, "r")
+    assert "Not drawn" not in picture.note
+    for panel in axes_of(picture):
+        assert len(panel.collections) == len(panel.get_legend_handles_labels()[1]) == 2
 
 
 @pytest.mark.parametrize(
