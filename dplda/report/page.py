@@ -178,7 +178,7 @@ def run_section(
     of_topics = [each for each in all_tables if not are_indicators(each)]
     shares, tables, size = least_noisy_shares(of_topics, model), tables_about(of_topics, model), size_of(model)
     pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
-    own = [each for each in tables if model.facts.dataset in (None, each.dataset)]
+    own = [each for each in tables if each.same_documents]
     whole = [(each, table) for each in own for table in each if not table.by]
     if whole:  # the first picture shows them
         told = [table_pictures.definition(table, each, size) for each, table in whole]
