@@ -258,6 +258,7 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
         "name",
         "places",
         "named_places",
+        "identity",
         "public_vocabulary",
         "reading",
         "tokenization",

@@ -22,6 +22,7 @@ from dplda.budget.guarantees import Basis, Grant, Guarantee
 from dplda.text.records import DOCUMENT
 
 PLACES = "places"  # the parameter of a run that holds the codes of the files it read (`Ledger.place_codes`)
+READ = "read"  # the parameter of a run that holds the code of what it read, and how (`Corpus.identity`)
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 
 
@@ -158,7 +159,7 @@ class RunRecord:
             "sound": self.sound,
             "status": self.status if released else _INCOMPLETE,
             "reason": self.reason if released else "",
-            "parameters": {name: value for name, value in self.parameters.items() if name != PLACES},
+            "parameters": {name: value for name, value in self.parameters.items() if name not in (PLACES, READ)},
             "mu_squared": finite(cost.mu_squared),
             "events": [
                 {**planned.event.to_json(), "status": planned.status if released else "planned"}

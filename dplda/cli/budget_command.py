@@ -112,12 +112,12 @@ def _refuse_unused_grant(run: Run[Any], records: Sequence[DatasetRecord]) -> Non
 
 def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
     """Name the last run that had the files and the settings of `run`, if there is one: it is charged once more."""
-    from dplda.budget.ledger_records import PLACES, Status
+    from dplda.budget.ledger_records import PLACES, READ, Status
 
-    asked = json.loads(json.dumps(run.parameters)), ledger.place_codes(run.corpus.named_places), run.events, run.batch
+    asked = json.loads(json.dumps(run.parameters)), ledger.place_codes([run.corpus.identity]), run.events, run.batch
     for earlier in reversed(ledger.runs()):
-        settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES)}
-        same = (settings, earlier.parameters.get(PLACES), earlier.events, earlier.batch) == asked
+        settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES, READ)}
+        same = (settings, earlier.parameters.get(READ), earlier.events, earlier.batch) == asked
         if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return [

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +148,7 @@ def tabulate(
     Before anything is charged, the command inspects the first records, for you alone, and asks whether to go on if
     most of them would be in no group, or none in one of two groups.
     """
-    from dplda.runs.tabulation import plan_tables
+    from dplda.runs.tabulation import plan_tables, with_documents
 
     out = output(options)
     settings = question_settings(options)  # refused before anything is read
@@ -159,7 +158,10 @@ def tabulate(
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
     asked = Asked(source, corpus, wanted, options, ledger_path)
-    show = partial(_show, model=model, out=out, as_json=as_json)
+
+    def show(found: Tables) -> None:
+        _show(with_documents(found, open_ledger(ledger_path).runs()), model, out, as_json=as_json)
+
     carry_out(planned, model, asked, show, as_json=as_json, quiet=quiet)
 
 
@@ -336,7 +338,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ())) or 'nothing'})" for r in found)
         raise InputError(f"Run {record.id} has several runs of tables. Name the one to write: {names}.")
     for each in found:
-        loaded, model = load_tables(each, sampling=options["sampling"]), folder
+        loaded, model = load_tables(each, ledger.runs(), sampling=options["sampling"]), folder
         with suppress(InputError):
             model = model or load(loaded.of, ledger=ledger)
         shown = loaded if folder is None else tables_about([loaded], folder)[0]
@@ -405,11 +407,16 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
         f"{topic} {title}{'' if not title or topic in listed else ' (noise)'}".strip()
         for topic, title in enumerate(_titles(tables, model))
     ]
-    alike = model is not None and (model.facts.dataset, model.privacy.unit) == (tables.dataset, tables.privacy.unit)
+    alike = model is not None and tables.same_documents and model.privacy.unit == tables.privacy.unit
     size = promise.size(model)[0] if model is not None and alike else ""
     for one in tables:
         say("")
         _show_table(one, tables.privacy.unit, names, size)
+    if model is not None and model.facts.dataset == tables.dataset and not tables.same_documents:
+        say(
+            f"These are not known to be the documents that the topics of run {model.facts.run} were learned from "
+            "(other files, or read with other options): dplda topics and dplda report keep the shares of that run."
+        )
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> None:

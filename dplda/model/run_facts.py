@@ -205,6 +205,11 @@ class RunFacts:
             raise InputError("the parameters of the run have an unknown name.")
         return cls(**record)
 
+    @property
+    def has_words_of_series(self) -> bool:
+        """Whether words that earlier batches of a series chose privately may be among its words."""
+        return self.faded_topics is not None and self.vocabulary != "public"
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts that were recorded, as plain JSON."""
         recorded: dict[str, Any] = _plain(self)

@@ -14,12 +14,13 @@ from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
+_SAME = 0.5  # the correlation from which topics are called the same (`ComparedTopics.same`)
 _AGREEMENT = "0.00", "1.00"  # the ends of the scale of a heat map
 _SCALE = "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0."
 _DEFINITION = (
     "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
     "over the words that both runs have. Topics are matched one to one so that the sum of their correlations is "
-    "largest; they are called the same from 0.5 on."
+    f"largest; they are called the same from {_SAME} on."
 )
 
 
@@ -57,13 +58,23 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
     left, unmatched = "", list[tuple[str, ...]]()
     for side, name in enumerate(names):
         only = [few[side][pair.topics[side]] for pair in compared.only[side]]
-        unclear = [few[side][pair.topics[side]] for pair in compared.unclear[side]]
+        taken = {pair.topics[1 - side]: pair.topics[side] for pair in compared.same}
+        near, unclear = list[str](), list[str]()
+        for pair in compared.unclear[side]:
+            topic, partner = pair.topics[side], pair.topics[1 - side]
+            if pair.correlation >= _SAME and partner in taken:  # each topic is the same as one other at most
+                matched = few[side][taken[partner]]
+                near.append(f"{few[side][topic]} (near “{few[1 - side][partner]}”, the same as “{matched}”)")
+            else:
+                unclear.append(few[side][topic])
         unmatched += [
             (few[side][pair.topics[side]], shown(name), few[1 - side][pair.topics[1 - side]], f"{pair.correlation:.2f}")
             for pair in (*compared.only[side], *compared.unclear[side])
         ]
         if only:
             left += f" Only in {shown(name)}: {'; '.join(only)}."
+        if near:
+            left += f" In {shown(name)}, and near a topic that another one is the same as: {'; '.join(near)}."
         if unclear:
             left += (
                 f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
@@ -127,7 +138,7 @@ def _against(
     others = [i for i in range(len(models)) if i != reference]
     labels = {topic: shown(f"{topic} {topics[reference].few(topic)}") for topic in listed}
     values: dict[int, dict[int, float]] = {topic: {} for topic in listed}
-    cells = {topic: [Cell(None, "–", "no topic left")] * len(others) for topic in listed}
+    cells = {topic: [Cell(None, "–", "the other run has fewer topics")] * len(others) for topic in listed}
     for column, i in enumerate(others):
         side = 0 if reference < i else 1
         for pair in compared[min(reference, i), max(reference, i)].pairs:
@@ -138,6 +149,8 @@ def _against(
     rows = [
         (labels[topic], *(f"{values[topic][i]:.2f}" if i in values[topic] else "–" for i in others)) for topic in listed
     ]
+    fewer = any(len(found) < len(others) for found in values.values())
+    dash = " A dash: the other run has fewer topics, and none is left to match." if fewer else ""
     firm = max(listed, key=lambda topic: sum(values[topic].values()))
     loose = min(listed, key=lambda topic: sum(values[topic].values()))
     return Picture(
@@ -146,7 +159,7 @@ def _against(
         alt=f"Heat map of {len(listed)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
-        f"columns are the other runs, by number. {_SCALE}",
+        f"columns are the other runs, by number. {_SCALE}{dash}",
         definition=_DEFINITION,
         drawing=Heat(
             list(labels.values()), [f"run {i + 1}" for i in others], [cells[topic] for topic in listed], _AGREEMENT

@@ -143,7 +143,8 @@ class Facts:
     def rarest(self) -> str:
         """The number of units that must use a word for it to be released; empty if words were not chosen privately.
 
-        Of words that were compared with a public list (`listed`), this holds for those outside the list.
+        Of words that were compared with a public list (`listed`), this holds for those outside the list, and in a
+        series for words that the run chose itself (`RunFacts.has_words_of_series`).
         """
         return promise.rarest(self.privacy)
 

@@ -120,11 +120,12 @@ def _render(
         groups=promises(models, known),
         summary={
             "text": summary.text(models),
-            "topics": [summary.topics(model) for model in models],
+            "topics": [summary.topics(model, among_others=len(models) > 1) for model in models],
             "verdict": summary.verdict(models, apart=not _covered(tables, known)),
             "date": f"{date.day} {date:%B} {date.year}",
         },
         settings=_settings_of_runs(models, names),
+        answers=answers_section(models, tables, wording.hidden, "all") if len(models) > 1 else None,
         over_batches=comparison_of_runs.batch_pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
@@ -169,16 +170,11 @@ def run_section(
 ) -> dict[str, Any]:
     """Return the template's variables for one run."""
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
-    run, language = model.facts.run or "", model.facts.language or ""
-    answers = [
-        each  # of a series, only those of the same batch
-        for each in all_tables
-        if are_indicators(each) and (each.run == run if model.facts.series else each.dataset == model.facts.dataset)
-    ]
+    language = model.facts.language or ""
     of_topics = [each for each in all_tables if not are_indicators(each)]
     shares, tables, size = least_noisy_shares(of_topics, model), tables_about(of_topics, model), size_of(model)
     pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
-    own = [each for each in tables if model.facts.dataset in (None, each.dataset)]
+    own = [each for each in tables if each.same_documents]
     whole = [(each, table) for each in own for table in each if not table.by]
     if whole:  # the first picture shows them
         told = [table_pictures.definition(table, each, size) for each, table in whole]
@@ -204,6 +200,7 @@ def run_section(
         "mu": number(promise.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
         "listed": model.facts.words == LISTED,
+        "words_of_series": model.facts.has_words_of_series,
         "public_words": model.facts.vocabulary == "public",
         "prior": {
             "source": "" if facts.prior is None else shown(facts.prior.source),
@@ -217,7 +214,7 @@ def run_section(
         "batch": facts.batch,
         "pictures": pictures,
         "tables": table_pictures.pictures(by_group, topics, model.listed_topics, prefix, size),
-        "answers": indicator_pictures.pictures(answers, prefix, topics.hidden),
+        "answers": answers_section([model], all_tables, topics.hidden, prefix),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),
@@ -231,6 +228,20 @@ def run_section(
     }
 
 
+def answers_section(
+    models: Sequence[TopicModel], all_tables: Sequence[Tables], hidden: Sequence[str], prefix: str
+) -> dict[str, Any]:
+    """Return the template's variables for the counts and words of the datasets of `models`."""
+    found = [
+        each  # of a series, only those of the same batch
+        for each in all_tables
+        if are_indicators(each)
+        and any(each.run == m.facts.run if m.facts.series else each.dataset == m.facts.dataset for m in models)
+    ]
+    runs = dict.fromkeys(each.run for each in found if each.run not in [model.facts.run for model in models])
+    return {"pictures": indicator_pictures.pictures(found, prefix, hidden), "runs": [shown(run) for run in runs]}
+
+
 def size_of(model: TopicModel) -> tuple[str, str, str]:
     """Return the dataset of `model`, its size as the run released it, in words, and its unit."""
     return model.facts.dataset or "", promise.size(model)[0], model.privacy.unit
@@ -242,7 +253,20 @@ def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
-    columns = ("run", "dataset", "placement", "epsilon", "delta", "unit", "adjacency", "private", "topics", "supported")
+    columns = (
+        *(
+            "run",
+            "dataset",
+            "size (inexact on purpose)",
+            "placement",
+            "epsilon",
+            "delta",
+            "unit",
+            "adjacency",
+            "private",
+        ),
+        *("topics", "supported"),
+    )
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
         facts, privacy = model.facts, model.privacy
@@ -251,6 +275,7 @@ def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Tab
             (
                 f"{place} {name}",
                 shown(facts.dataset or "–"),
+                promise.size(model)[0] or "–",
                 shown(method),
                 at_least(privacy.epsilon) if privacy.sound else "unbounded",
                 number(privacy.delta),

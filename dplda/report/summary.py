@@ -14,24 +14,30 @@ from dplda.report.promise import size
 _LEAST_WORDS = 50  # of a run whose topics may be called useful
 
 
-def topics(model: TopicModel) -> str:
-    """Count the topics of `model` that are shown, with their verdicts: ``19 of 20 (15 clear, 4 weak; ...)``."""
+def topics(model: TopicModel, *, among_others: bool = False) -> str:
+    """Count the topics of `model` that are shown, with their verdicts: ``19 of 20 (15 clear, 4 weak; ...)``.
+
+    If the page has others beside it, `among_others`, the number of units is told, too.
+    """
     shown_topics, total = len(model.listed_topics), len(model.topics)
     told = str(total) if shown_topics == total else f"{shown_topics} of {total}"
     counts = {name: model.verdicts.count(name) for name in VERDICTS if name in model.verdicts}
     sure = ", ".join(f"{count} {name}" for name, count in counts.items())
     left_out = "" if shown_topics == total else "; those called noise are not shown"
-    return f"{told} ({sure}{left_out})" if sure else told
+    told = f"{told} ({sure}{left_out})" if sure else told
+    number = size(model)[0] if among_others else ""
+    return f"{told}, from {number}" if number else told
 
 
 def text(models: Sequence[TopicModel]) -> list[str]:
-    """Name the datasets of `models`, each with the number of its units, and why that number is inexact."""
-    sizes = dict[str, str]()
-    for model in models:
-        number, inexact = size(model)
-        dataset = shown("a dataset" if model.facts.dataset is None else model.facts.dataset)
-        sizes.setdefault(dataset, f"{dataset}: {number}. {inexact}".rstrip() if number else dataset)
-    return list(sizes.values())
+    """Name the datasets of `models`; of one model also the number of units, and why that number is inexact.
+
+    Several runs on one dataset may have read different documents: the number of each is told with its topics.
+    """
+    names = [shown("a dataset" if model.facts.dataset is None else model.facts.dataset) for model in models]
+    if len(models) == 1 and (told := size(models[0]))[0]:
+        return [f"{names[0]}: {told[0]}. {told[1]}".rstrip()]
+    return list(dict.fromkeys(names))
 
 
 def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:

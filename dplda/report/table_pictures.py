@@ -61,13 +61,20 @@ def pictures(
     words, which is told beside the number of those that are counted, and the unit. `besides` says of what else the
     guarantee of the tables does not hold.
     """
-    drawn, alone = [], {(tables.dataset, table.by) for tables in all_tables for table in tables if len(table.by) == 1}
+    drawn = []
+    documents = [tables.same_documents or tables.run for tables in all_tables]
+    alone = {
+        (of, table.by)
+        for of, tables in zip(documents, all_tables, strict=True)
+        for table in tables
+        if len(table.by) == 1
+    }
     for run, tables in enumerate(all_tables):
         for place, table in enumerate(tables):
             name = f"{prefix}-table-{run}-{place}"
             summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
-            parts = [part for part in summed if (tables.dataset, part.by) not in alone] if summed else [table]
-            elsewhere = f" in {shown(tables.dataset)}" if size[0] and tables.dataset != size[0] else ""
+            parts = [part for part in summed if (documents[run], part.by) not in alone] if summed else [table]
+            elsewhere = _elsewhere(tables, size[0]) if size[0] else ""
             draw = _picture if table.by else _whole
             drawn += [
                 replace(
@@ -79,10 +86,17 @@ def pictures(
     return drawn
 
 
+def _elsewhere(tables: Tables, dataset: str) -> str:
+    """Say which documents `tables` are of; empty for those of `dataset` that the topics were learned from."""
+    if tables.same_documents:
+        return ""
+    return shown(f" in {tables.dataset}" if tables.dataset != dataset else f" in the documents of run {tables.run}")
+
+
 def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str], besides: str = _BESIDES) -> str:
     """Say what `table` counts, what it may reveal, and what its intervals cover; arguments are as in `pictures`."""
     unit = tables.privacy.unit
-    of_all = size[1] if (tables.dataset, unit) == (size[0], size[2]) else ""
+    of_all = size[1] if tables.same_documents and unit == size[2] else ""
     return (
         f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
         f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
@@ -145,7 +159,7 @@ def _picture(
     name: str,
     elsewhere: str,
 ) -> Picture:
-    """Draw a table by groups; `elsewhere` names the dataset if it is not that of the topics."""
+    """Draw a table by groups; `elsewhere` tells which ones if topics are of others."""
     names = {topic: f"{topic} {topics.title(topic)}" for topic in listed}
     over_time, by = _has_periods(table), in_words(table, tables)
     note = (
@@ -168,7 +182,7 @@ def _picture(
 def _whole(
     table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: Sequence[int], name: str, elsewhere: str
 ) -> Picture:
-    """Draw the shares of topics in all documents; `elsewhere` names the dataset if it is not that of the topics."""
+    """Draw the shares of topics in all documents; `elsewhere` tells which ones if topics are of others."""
     found = table.shares()
     return Picture(
         name=name,

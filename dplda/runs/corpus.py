@@ -268,6 +268,11 @@ class Corpus:
         return frozenset(self._preparation.named_places)
 
     @property
+    def identity(self) -> str:
+        """The same for two corpora only if they read the same files in the same way (`Preparation`). Public."""
+        return self._preparation.identity
+
+    @property
     def group_columns(self) -> tuple[str, ...]:
         """The columns that can group documents in tables (`dplda.tabulate`). Public."""
         return self._preparation.group_columns

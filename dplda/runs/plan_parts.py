@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dplda.budget import RunRecord
+from dplda.budget.ledger_records import READ
 
 PLAN = "plan"  # the kind of such a run, in its parameters
 _RECORDED = {"tabulate": "table", "count": "count", "words": "words"}  # kinds of runs of their own
@@ -21,9 +22,9 @@ def parts_of(run: RunRecord) -> list[RunRecord]:
     if not is_plan(run) or run.result is None:
         return [run]
     asked = zip(run.parameters["questions"], run.result["answers"], strict=True)
-    of = run.parameters.get("of") or run.id
+    common = {"of": run.parameters.get("of") or run.id, READ: run.parameters.get(READ)}
     return [
-        replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], "of": of})
+        replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], **common})
         for about, answer in asked
         if answer is not None
     ]

@@ -503,8 +503,7 @@ def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estim
 
     None without a table of these topics that is about the documents from which they were learned.
     """
-    about = tables_about(all_tables, model)
-    tables = [table for each in about if model.facts.dataset in (None, each.dataset) for table in each]
+    tables = [table for each in tables_about(all_tables, model) if each.same_documents for table in each]
     return shares_in_all(tables) if tables else None
 
 
@@ -524,9 +523,14 @@ class Tables(Sequence[ReleasedTable]):
     privacy: PrivacyStatement
     dataset: str = ""
     """The dataset of the documents that are in the tables."""
+    same_documents: bool = False
+    """Whether the topics are known to be learned from these documents: one plan asked both, or both runs were on the
+    same dataset and read the same files, or the same `Corpus` in memory, in the same way (`Corpus.identity`). What the
+    files hold decides nothing."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "same_documents", self.same_documents or self.of == self.run)
         label = self.privacy.warning_label
         object.__setattr__(self, "tables", tuple(replace(table, warning_label=label) for table in self.tables))
 

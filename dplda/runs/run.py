@@ -32,7 +32,7 @@ from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
-from dplda.budget.ledger_records import PLACES
+from dplda.budget.ledger_records import PLACES, READ
 from dplda.budget.sketches import Fingerprint
 from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TEXT_FILE, TopicModel, release_space, reserve_space
@@ -225,6 +225,7 @@ class Run(Generic[Result]):
                 **self.parameters,
                 "software": made_by,
                 PLACES: ledger.place_codes(self.corpus.named_places),
+                READ: ledger.place_codes([self.corpus.identity]),
             },
             sound=not self.reason,
             batch=self.batch,

@@ -23,6 +23,7 @@ from dplda.base.errors import DpldaError, InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import Share
 from dplda.budget.events import Stage
+from dplda.budget.ledger_records import READ
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
@@ -101,7 +102,8 @@ def tabulate(
     run = plan_tables(
         model, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, sampling=sampling, **options
     )
-    return ask(run, options)
+    found, ledger = ask(run, options), options.get("ledger")
+    return found if ledger is False else with_documents(found, (ledger or Ledger()).runs())
 
 
 def plan_tables(
@@ -530,28 +532,43 @@ def misfits_of(tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[st
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
     """Return the finished runs that made tables of the topics of the run `of`, oldest first."""
-    runs = [run for run in with_parts(ledger.runs()) if run.parameters.get("kind") == _TABLE and run.result is not None]
-    return [run for run in runs if run.parameters.get("of") == of]
+    return _tables_of(ledger.runs(), of)
 
 
-def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
-    """Return the tables that `run` released. Raises `InputError` if it made none."""
+def _tables_of(runs: Sequence[RunRecord], of: str) -> list[RunRecord]:
+    made = [run for run in with_parts(runs) if run.parameters.get("kind") == _TABLE and run.result is not None]
+    return [run for run in made if run.parameters.get("of") == of]
+
+
+def load_tables(run: RunRecord, runs: Sequence[RunRecord] = (), *, sampling: bool = False) -> Tables:
+    """Return the tables that `run` released; `runs` are those of the ledger. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs` (Ledger.runs).")
     of = str(run.parameters.get("of", ""))
-    return Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
+    found = Tables.of_released(run.result, run=run.id, of=of, dataset=run.dataset, sampling=sampling)
+    return with_documents(found, runs)
+
+
+def with_documents(tables: Tables, runs: Sequence[RunRecord]) -> Tables:
+    """Return `tables` with `same_documents` as the `runs` of a ledger tell it."""
+    read = {run.id: (run.dataset, run.parameters.get(READ)) for run in runs}
+    learned_from = read.get(tables.of, ("", None))
+    alike = learned_from[1] is not None and learned_from == read.get(tables.run)
+    return replace(tables, same_documents=alike)
 
 
 def best_tables(ledger: Ledger, of: str) -> list[Tables]:
     """Return the tables of the topics of the run `of`, only the one with the least noise of several of the same groups.
 
-    That is the latest one of several with equal noise. Tables of another dataset are other tables.
+    That is the latest one of several with equal noise. Tables of other files, or of another dataset, are other tables.
     """
-    loaded = [load_tables(run) for run in tables_of(ledger, of)]
+    runs = ledger.runs()
+    made = _tables_of(runs, of)
+    loaded = [load_tables(run, runs) for run in made]
     best: dict[tuple[object, ...], ReleasedTable] = {}
-    for tables in loaded:
+    for run, tables in zip(made, loaded, strict=True):
         for one in tables:
-            key = tables.dataset, one.by, one.groups
+            key = tables.dataset, str(run.parameters.get(READ)), one.by, one.groups
             if key not in best or one.std <= best[key].std:
                 best[key] = one
     kept = {id(one) for one in best.values()}

@@ -183,4 +183,4 @@ def tables(
         made.append(ReleasedTable((name,), ((*groups, OTHER),), (True,), shares * counts[:, None], counts, 8.0))
     statement = replace(model.privacy, events=())
     run, dataset = model.facts.run or "", model.facts.dataset or ""
-    return replace(Tables("toys-table", run, tuple(made), statement, dataset), **changes)
+    return replace(Tables("toys-table", run, tuple(made), statement, dataset, same_documents=True), **changes)

@@ -155,7 +155,11 @@ def test_nothing_is_shown_but_what_the_ledger_has_as_released(tmp_path):
     found = everything()
     again = [None if each is None else json.loads(json.dumps(each.released())) for each in found.tables]
     made = tuple(
-        None if each is None else type(each).of_released(record, run=each.run, of=each.of, dataset=each.dataset)
+        each
+        and replace(
+            type(each).of_released(record, run=each.run, of=each.of, dataset=each.dataset),
+            same_documents=each.same_documents,
+        )
         for each, record in zip(found.tables, again, strict=True)
     )
     for name, each in (("a.html", found), ("b.html", replace(found, tables=made))):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answer_data import count_table, counts
 from full_helpers import full_after
 from handmade import make_model, with_facts
 from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model, tables
@@ -125,6 +126,55 @@ def test_few_clear_topics_or_words_are_to_be_used_with_care(verdicts: list[str],
     model = make_model(len(verdicts), words, 0)
     judged = replace(model, facts=replace(model.facts, verdicts=verdicts))
     assert told in Page(_render([judged])).text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_each_of_several_runs_has_its_number_of_documents_and_the_text_has_none() -> None:
+    """They are on one dataset, and one of them read a part of it."""
+    runs = [with_facts(run_model(f"toys-{n}", seed=n), documents=n) for n in (7507, 1900)]
+    page = Page(_render(runs))
+    assert re.search(r"Text toys Topics Run 1, toys-7507: [^.]*, from about 7,507 documents\.", page.text)
+    assert re.search(r"Run 2, toys-1900: [^.]*, from about 1,900 documents\.", page.text)
+    assert "size (inexact on purpose)" in page.text
+    alone = Page(_render(runs[:1]))
+    assert "Text toys: about 7,507 documents. The number is inexact on purpose" in alone.text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
+    counted = replace(counts(count_table()), run="toys-counted")
+    for runs in ([run_model("a")], [run_model("a"), run_model("b", seed=1), run_model("c", seed=2)]):
+        text = Page(_render(runs, tables=[counted])).text
+        assert text.count("Categories and words of groups") == 1
+        told = "Counted in run toys-counted, whose documents need not be those that the topics were learned from."
+        assert text.count(told) == 1
+    assert text.index(told) < text.index("Run 1: a")
+    assert "need not be those" not in Page(_render([run_model("toys-counted")], tables=[counted])).text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_words_of_earlier_batches_need_nobody_in_this_one() -> None:
+    first = with_facts(run_model(), series="toys", batch="2026-09", words="private")
+    later = with_facts(first, batch="2026-10", faded_topics=())
+    before, after = (Page(_render([model])).text for model in (first, later))
+    least = before.split(" A word must be used by at least about ")[1].split(" to be among them.")[0]
+    assert (
+        f"A word that is new in this batch must be used by at least about {least} to be among them. Words of" in after
+    )
+    assert f"Subjects that fewer than about {least}" in before
+    assert f"Subjects that are new in this batch and fewer than about {least}" in after
+    assert "A word must be used by" not in after
+    stay = "Words of earlier batches stay among them for some time, whether or not anybody uses them in this one"
+    assert stay in after
+    assert stay not in before
+    assert "Words of earlier batches of the series stay for some time" in after, "what auditors ask"
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_a_cell_without_a_number_has_no_bar() -> None:
+    few = tables(run_model(), (2000, 3), ["desk"])
+    page = Page(_render([run_model()], tables=[few]))
+    assert ("span", {"class": "blank"}) in page.elements
 
 
 @pytest.mark.usefixtures("without_charts")

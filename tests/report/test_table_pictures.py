@@ -128,7 +128,7 @@ def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
 
     assert titles(cross) == ["How topics differ by desk", "How topics change by month"]
     assert titles(one, cross) == ["How topics differ by desk", "How topics change by month"]
-    assert len(titles(replace(one, dataset="other"), cross)) == 3, "tables of other documents"
+    assert len(titles(replace(one, same_documents=False), cross)) == 3, "tables of other documents"
 
 
 def test_a_group_that_is_too_small_in_every_period_has_no_line_and_no_entry_in_the_legend() -> None:
@@ -195,10 +195,10 @@ def test_two_groups_that_are_compared_are_in_the_heading() -> None:
 def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
     made = tables(MODEL, (2000, 1500, 900))
     known = ", of about 5,000 documents in all"
-    cases = (("toys", "document", known), ("elsewhere", "document", ""), ("toys", "author", ""))
-    for dataset, unit, told in cases:
-        size = (dataset, "about 5,000 documents", unit)
-        (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", size)
+    cases = ((made, "document", known), (replace(made, same_documents=False), "document", ""), (made, "author", ""))
+    for of, unit, told in cases:
+        size = ("toys", "about 5,000 documents", unit)
+        (picture,) = table_pictures.pictures([of], TOPICS, MODEL.listed_topics, "r", size)
         assert f"Counted are about 4,403 documents with at least 3 known words{told}." in picture.definition
 
 
@@ -221,7 +221,14 @@ def test_a_topic_has_one_share_on_a_page_and_bars_are_sorted_by_it() -> None:
 
 
 def test_tables_of_other_documents_do_not_change_a_topics_share() -> None:
-    assert least_noisy_shares([tables(MODEL, (2000, 1500), dataset="elsewhere")], MODEL) is None
+    others = tables(MODEL, (2000, 1500), same_documents=False)
+    assert least_noisy_shares([others], MODEL) is None
+    page = _render([MODEL], tables=[others])
+    assert "How topics change by month in the documents of run toys-table" not in _render(
+        [MODEL], tables=[tables(MODEL, (2000, 1500))]
+    )
+    assert "How topics change by month in the documents of run toys-table" in page
+    assert page.count("in all.") == 0
     assert least_noisy_shares([tables(MODEL, (2000, 1500), of="another")], MODEL) is None
 
 
@@ -235,7 +242,7 @@ def test_a_table_without_groups_is_in_the_first_picture_alone() -> None:
     first = text[text.index("How common the topics are") : text.index("How the topics relate")]
     assert "They are of the documents that were tabulated." in first
     assert re.search(r"Counted are about 4,4\d\d documents .* this table and others of its run", first)
-    elsewhere = Page(_render([MODEL], tables=[replace(whole, dataset="elsewhere")])).text
+    elsewhere = Page(_render([MODEL], tables=[replace(whole, dataset="elsewhere", same_documents=False)])).text
     assert "How much of the text in elsewhere each topic is" in elsewhere
     both = Page(_render([MODEL], tables=[replace(found, tables=(*found, *whole))])).text
     assert "How topics change by month" in both

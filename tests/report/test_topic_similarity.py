@@ -14,6 +14,8 @@ from scipy.spatial.distance import pdist, squareform
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.topic_groups import contrast, hellinger
+from dplda.report.comparison_of_runs import pictures
+from dplda.report.wording import Wording, shown_topics
 
 seeds = st.integers(0, 10_000)
 
@@ -147,3 +149,25 @@ def test_runs_without_a_common_word_are_refused_in_words_that_name_none() -> Non
     with pytest.raises(InputError, match="no word in common") as refused:
         contrast(first, second)
     assert not any(word in str(refused.value).split() for word in (*first.vocabulary, *second.vocabulary))
+
+
+def test_a_topic_near_one_that_is_matched_already_is_not_put_down_to_noise() -> None:
+    first, second = planted((0, 0, 1, 2), 1), planted((0, 1), 2)
+    compared = contrast(first, second)
+    (near,) = compared.unclear[0]
+    assert near.correlation >= 0.5
+    (picture,) = pictures([first, second], ["A", "B"], shown_topics([first, second], Wording()))
+    told = picture.note.split("In A, and near a topic that another one is the same as: ")[1]
+    titles = [f"{topic} {title}" for topic, title in enumerate(first.titles())]
+    assert told == f"{titles[near.first]} (near “0 {second.titles()[0]}”, the same as “{titles[0]}”)."
+    assert "whose noise may hide it" not in picture.note
+
+
+def test_a_cell_without_a_topic_has_a_dash_that_is_explained() -> None:
+    models = [planted(range(k), seed) for seed, k in enumerate((3, 3, 2), start=1)]
+    (_, found) = pictures(models, ["A", "B", "C"], shown_topics(models, Wording()))
+    told = [cell.told for row in found.drawing.cells for cell in row if cell.text == "–"]
+    assert told == ["the other run has fewer topics"]
+    assert found.note.endswith("A dash: the other run has fewer topics, and none is left to match.")
+    (_, found) = pictures(models[:1] * 3, ["A", "B", "C"], shown_topics(models[:1] * 3, Wording()))
+    assert "A dash" not in found.note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -56,22 +57,48 @@ def exact(model: TopicModel, source: dplda.Corpus, axes) -> np.ndarray:
     return total * tabulation.TABLE_CLIP / 2**20
 
 
-def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model, ledger):
-    (one,) = dplda.tabulate(model, corpus(), epsilon=4.0, dataset=model.facts.dataset, ledger=ledger)
+def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(ledger):
+    source = corpus()
+    model = dplda.fit(source, n_topics=K, epsilon=3.0, vocabulary=WORDS, ledger=ledger)
+    tables = dplda.tabulate(model, source, epsilon=4.0, ledger=ledger)
+    (one,) = tables
     assert (one.by, one.rows, one.to_json()["changes"]) == ((), [()], [])
-    truth = exact(model, corpus(), ())
+    truth = exact(model, source, ())
     shares = one.shares()
     expected = truth[0, :-1] / truth[0, :-1].sum()
     np.testing.assert_allclose(shares.value[0], expected, atol=0.02)
     best = best_shares(ledger, model)
     assert best is not None
+    np.testing.assert_array_equal(best.value, least_noisy_shares([tables], model).value)
     np.testing.assert_array_equal(best.value, shares.value[0])
     assert ((best.low <= best.value) & (best.value <= best.high)).all()
-    dplda.tabulate(model, corpus(), epsilon=0.1, dataset=model.facts.dataset, ledger=ledger)
+    dplda.tabulate(model, source, epsilon=0.1, ledger=ledger)
     np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # the one with less noise
     assert best_shares(ledger, replace(model, facts=replace(model.facts, run="another"))) is None
-    dplda.tabulate(model, corpus(), epsilon=5.0, dataset="elsewhere", ledger=ledger)
+    dplda.tabulate(model, source, epsilon=5.0, dataset="elsewhere", ledger=ledger)
+    other = dplda.tabulate(model, corpus(N // 4), epsilon=5.0, ledger=ledger)
+    assert least_noisy_shares([other], model) is None
     np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # not of other documents
+
+
+def test_a_table_of_other_files_is_not_of_the_documents_that_topics_were_learned_from(ledger, tmp_path):
+    """The year and its last month, and another column of texts; only the names of files and columns decide."""
+    texts = [" ".join(np.repeat(WORDS, row.toarray()[0])) for row in COUNTS[:400]]
+    for name, lines in (("year", texts), ("october", texts[:100])):
+        rows = [json.dumps({"text": text, "reply": text, "product": "phone"}) for text in lines]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+
+    def read(name, **options):
+        return dplda.read_corpus(tmp_path / f"{name}.jsonl", name="c", cache=tmp_path / "cache", **options)
+
+    model = dplda.fit(read("year"), n_topics=2, epsilon=3.0, vocabulary=WORDS, ledger=ledger)
+    for source in (read("october"), read("year", text_field="reply")):
+        assert not dplda.tabulate(model, source, epsilon=1.0, ledger=ledger).same_documents
+    assert best_shares(ledger, model) is None
+    again = dplda.tabulate(model, read("year", group_fields=["product"]), epsilon=1.0, ledger=ledger)
+    assert again.same_documents
+    np.testing.assert_array_equal(best_shares(ledger, model).value, again[0].shares().value[0])
+    assert len(tabulation.best_tables(ledger, str(model.facts.run))) == 3, "of other documents, each is another table"
 
 
 def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
@@ -176,10 +203,9 @@ def test_a_comparison_stands_beside_other_tables_and_shares_their_budget(model, 
 
 def test_comparisons_of_other_groups_are_other_tables(model, ledger):
     pairs = [("phone", "tablet"), ("phone", "toaster"), ("phone", "tablet")]
+    source = corpus()
     runs = [
-        dplda.tabulate(
-            model, corpus(), epsilon=1.0, between=tuple(f"product={each}" for each in pair), ledger=ledger
-        ).run
+        dplda.tabulate(model, source, epsilon=1.0, between=tuple(f"product={each}" for each in pair), ledger=ledger).run
         for pair in pairs
     ]
     assert [tables.run for tables in tabulation.best_tables(ledger, str(model.facts.run))] == runs[1:]
@@ -320,18 +346,18 @@ def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger)
 
 
 def test_reports_take_the_latest_table_of_those_with_equal_noise(model, ledger):
-    runs = [dplda.tabulate(model, corpus(), by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
+    of = corpus()
+    runs = [dplda.tabulate(model, of, by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
     found = tabulation.best_tables(ledger, str(model.facts.run))
     assert [tables.run for tables in found] == runs[1:]
 
 
 def test_all_take_the_table_with_the_least_noise(model, ledger):
-    of, options = str(model.facts.run), {"dataset": model.facts.dataset, "ledger": ledger}
-    tables = [dplda.tabulate(model, corpus(), "product", epsilon, **options) for epsilon in (2.0, 1.0)]
+    of, source, options = str(model.facts.run), corpus(), {"dataset": model.facts.dataset, "ledger": ledger}
+    tables = [dplda.tabulate(model, source, "product", epsilon, **options) for epsilon in (2.0, 1.0)]
     assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run]
-    np.testing.assert_array_equal(best_shares(ledger, model).value, least_noisy_shares(tables, model).value)
     listed = {"product": ["phone", "tablet"]}
-    other = dplda.tabulate(model, corpus(), "product", 0.5, groups=listed, **options)
+    other = dplda.tabulate(model, source, "product", 0.5, groups=listed, **options)
     assert [each.run for each in tabulation.best_tables(ledger, of)] == [tables[0].run, other.run]
 
 

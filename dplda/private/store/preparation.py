@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import time
+import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -189,7 +190,8 @@ class Preparation(ABC):
     counts. `places` are the files and folders that hold the documents; there are none for documents in memory.
     `group_columns` are the columns that can group documents. `id_field` is the column of ids that tell documents apart,
     None without one, or if documents are not the units. `cache` is the folder for prepared stores. `categories` are
-    the facts of `Categories`, if documents are asked.
+    the facts of `Categories`, if documents are asked. `identity` is the same for two corpora only if they read the same
+    files, with the same options that say what a document and its text are; documents in memory have one of their own.
     """
 
     def __init__(
@@ -206,6 +208,7 @@ class Preparation(ABC):
     ) -> None:
         self.name, self.unit, self.reading, self.places = name, unit, reading, places
         self.group_columns, self.id_field, self.cache, self.categories = group_columns, id_field, cache, categories
+        self.identity = uuid.uuid4().hex
 
     def asking(self, categories: Categories) -> Preparation:
         """Return a preparation that also finds the answers of each document.
@@ -270,6 +273,8 @@ class Prepared(Preparation):
             categories=store.categories,
         )
         self.store = store
+        if store.path is not None:
+            self.identity = _identity([store.path], {})
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -312,6 +317,7 @@ class RawFiles(Preparation):
             categories=categories,
         )
         self.paths, self.source, self.options, self.tokenization = paths, source, options, tokenization
+        self.identity = _identity(paths, options)
 
     @property
     def named_places(self) -> tuple[str, ...]:
@@ -331,7 +337,7 @@ class RawFiles(Preparation):
         asked = InMemory(
             self.name, source, self.tokenization, self.cache, self.group_columns, self.id_field, categories.facts
         )
-        asked.places = self.places
+        asked.places, asked.identity = self.places, self.identity
         return asked
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
@@ -380,9 +386,11 @@ class InMemory(Preparation):
     def asking(self, categories: Categories) -> Preparation:
         """See `Preparation`."""
         source = _asked(self.source, categories, self.group_columns)
-        return InMemory(
+        asked = InMemory(
             self.name, source, self.tokenization, self.cache, self.group_columns, self.id_field, categories.facts
         )
+        asked.identity = self.identity
+        return asked
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -513,6 +521,12 @@ def cache_root(cache: str | Path | None) -> Path:
     """Return the folder `cache`, else ``$DPLDA_CACHE``, else the user's cache folder."""
     root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
     return root.expanduser()
+
+
+def _identity(paths: Sequence[Path], options: Mapping[str, Any]) -> str:
+    """Return the `Preparation.identity` of the files at `paths`, read with `options`."""
+    chosen = {name: value for name, value in options.items() if value and name not in ("group_fields", "categories")}
+    return json.dumps([_real(paths), chosen], sort_keys=True)
 
 
 def _real(paths: Sequence[Path]) -> str | list[str]:
