@@ -158,13 +158,12 @@ def test_words_of_earlier_batches_need_nobody_in_this_one() -> None:
     first = with_facts(run_model(), series="toys", batch="2026-09", words="private")
     later = with_facts(first, batch="2026-10", faded_topics=())
     before, after = (Page(_render([model])).text for model in (first, later))
-    least = before.split(" A word must be used by at least about ")[1].split(" to be among them.")[0]
-    assert (
-        f"A word that is new in this batch must be used by at least about {least} to be among them. Words of" in after
-    )
+    even = "has an even chance to be among them, and a much rarer one hardly any."
+    least = before.split(" A word used by about ")[1].split(f" {even}")[0]
+    assert f"A word that is new in this batch and used by about {least} {even} Words of" in after
     assert f"Subjects that fewer than about {least}" in before
     assert f"Subjects that are new in this batch and fewer than about {least}" in after
-    assert "A word must be used by" not in after
+    assert "A word used by" not in after
     stay = "Words of earlier batches stay among them for some time, whether or not anybody uses them in this one"
     assert stay in after
     assert stay not in before
