@@ -12,7 +12,7 @@ import click
 
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
-from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.check_command import look, number_of_units, show_dry_run
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
@@ -79,7 +79,6 @@ def ask(
     from dplda.report.answers_page import write_answers
     from dplda.runs.plan_files import read_plan
     from dplda.runs.questions import fit_of, plan_questions
-    from dplda.text.sampling import estimated_units
 
     if output is not None:
         refuse_existing(output)
@@ -105,7 +104,7 @@ def ask(
         fit, settings = fit_of(file.questions, asked), planned.fit
         if fit is not None and settings is not None and not settings.continues_series and report.sample is not None:
             report.unit = file.reading.get("unit_field")
-            report.n_units = estimated_units(report.sample, report.unit)
+            report.n_units = number_of_units(report, report.unit)
             tell_expected(report, settings, partial(_in_plan, share=fit[1], delta=asked.delta))
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return

@@ -73,8 +73,8 @@ _TITLE_NAME = re.compile(
 def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Inspect CORPUS before a fit: show its columns, the options to use, and what would make a fit fail.
 
-    Only the first records are read. The output is exact and NOT PRIVATE: it is for you alone. Nothing is charged or
-    written. Exits with status 2 if a fit would fail.
+    The first records are read, and people are counted in all of them if they are not too many. The output is exact and
+    NOT PRIVATE: it is for you alone. Nothing is charged or written. Exits with status 2 if a fit would fail.
     """
     show(examine(corpus, options), as_json=as_json)
 
@@ -158,22 +158,35 @@ def examine(
         values = value if isinstance(value, tuple) else (value,)
         words += [option] if value is True else [word for each in values for word in (option, str(each))]
     if report.sample is not None:
-        from dplda.text.sampling import estimated_units
-
-        report.unit, report.n_units = unit, estimated_units(report.sample, unit)
+        report.unit, report.n_units = unit, number_of_units(report, unit)
         if extra is None and unit is None and report.unit_candidates:
-            tell_unit(report, report.unit_candidates[0], estimated_units(report.sample, report.unit_candidates[0]))
+            tell_unit(report, report.unit_candidates[0], number_of_units(report, report.unit_candidates[0]))
     report.command = shlex.join([*words, *(tell_expected(report) if extra is None else extra)])
     if proposed is not None and report.condition and report.sample is not None:
         from dplda.runs.advice import advise
 
-        documents = estimated_units(report.sample, None)
+        documents = number_of_units(report, None)
         if documents and advise(documents).ends_with_topics:
             report.remarks.append(
                 f"Without --unit-field {proposed}, each document is protected by itself, and about {about(documents)} "
                 "of them are enough for topics. Somebody with many documents is protected less."
             )
     return report
+
+
+def number_of_units(report: Report, unit: str | None) -> int | None:
+    """Return about how many privacy units there are, of the column `unit`, and note it if that is an estimate."""
+    from dplda.text.sampling import find_units
+
+    found = None if report.sample is None else find_units(report.sample, unit, report.text_fields)
+    if found is None or report.sample is None:
+        return None
+    if found.least < found.most:
+        report.remarks.append(
+            f"The number of different values of {unit!r} is estimated from the first {len(report.sample.rows):,} "
+            f"records: about {about(found.number)}, and may be from {about(found.least)} to {about(found.most)}."
+        )
+    return found.number
 
 
 def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:

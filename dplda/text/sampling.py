@@ -8,25 +8,28 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dplda.base.errors import InputError
 from dplda.text.compression import without_compression
 from dplda.text.dates import date_formats
 from dplda.text.delimited import table_records
 from dplda.text.folder import SUBFOLDER, first_subfolder, in_subfolders
 from dplda.text.formats import Located, locate, open_located
 from dplda.text.json_lines import json_records
-from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextSource, unit_key
+from dplda.text.records import DOCUMENT_TEXT, Defect, ReadOptions, TextRecord, TextSource, unit_key
 from dplda.text.spreadsheets import sheet_records
 from dplda.text.tables import first_rows, table_schema
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _MOST_COUNTED = 50_000  # further records that are counted if the size of the files does not tell their number
+_COUNTED_RECORDS, _COUNTED_BYTES = 100_000, 1 << 26  # maximum size of a corpus whose units are counted, in seconds
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 _SHOWN_DEFECTS = 3
 _TOGETHER = 0.5  # of the repeated units, those whose record follows one of the same unit, if records stand together
@@ -57,6 +60,7 @@ class Sample:
     defects: Sequence[tuple[int, Defect]]  # the defective records: their numbers, from 0, and what is wrong
     total: int | None  # exact number of records of the corpus, if it is known
     estimate: int | None  # that number, extrapolated from the sample
+    options: ReadOptions
 
     def tell_defects(self, names: bool) -> str:
         """Say how many records are defective, which the first are, and why; files of a folder by name if `names`."""
@@ -118,7 +122,7 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     elif total is None and located.format not in _COUNTED and not located.is_folder:
         further = peeked + sum(1 for _ in islice(records, _MOST_COUNTED))
         total = len(rows) + len(defects) + further if further < _MOST_COUNTED else total
-    return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate)
+    return Sample(located, names or usual, n_rare, types, rows, defects, total, estimate, options)
 
 
 def _open(located: Located, options: ReadOptions) -> _Opened:
@@ -163,28 +167,51 @@ def _n_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def estimated_units(sample: Sample, unit: str | None) -> int | None:
-    """Return about how many privacy units the corpus has; None if its number of records is not known.
+class Units(NamedTuple):
+    """How many privacy units a corpus has: a number from `least` to `most`, which are the same if they were counted."""
 
-    `unit` is the column that names them; None if each record is one. If the records of a unit stand together, units are
-    as frequent as in the sample. Otherwise their number is Chao's estimate from those that are in the sample once and
-    twice (Chao 1984), but not more than if all of them stood together.
+    number: int
+    least: int
+    most: int
+
+
+def find_units(sample: Sample, unit: str | None, text_fields: Sequence[str] = ()) -> Units | None:
+    """Return how many privacy units the corpus has; None if its number of records is not known.
+
+    `unit` is the column that names them; None if each record is one. Units are counted unless the corpus is large. Of a
+    large one, they are as frequent as in the sample if the records of a unit stand together. Otherwise their number is
+    Chao's estimate from those that are in the sample once and twice (Chao 1984), but not more than if all of them stood
+    together. `text_fields` are the columns of the text, of the records that are counted.
     """
     records = sample.estimate if sample.total is None else sample.total
     if unit is None or records is None or not sample.rows:
-        return records
+        return None if records is None else Units(records, records, records)
+    n = _counted_units(sample, unit, records, text_fields)
+    if n is not None:
+        return Units(n, n, n)
+    keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
+    seen = Counter(keys)
+    once, twice = (sum(number == times for number in seen.values()) for times in (1, 2))
+    found = as_before = round(len(seen) * records / len(sample.rows))
+    if sum(map(bytes.__eq__, keys, keys[1:])) <= _TOGETHER * (len(keys) - len(seen)):
+        found = min(as_before, round(len(seen) + once**2 / (2 * max(twice, 1))))
+    return Units(found, len(seen), len(seen) + records - len(sample.rows))
+
+
+def _counted_units(sample: Sample, unit: str, records: int, text_fields: Sequence[str]) -> int | None:
+    """Count the values of the column `unit` in all of about so many `records`; None if that would take long."""
     located = sample.located
     if unit == SUBFOLDER and located.is_folder:
         return len({first_subfolder(file.relative_to(located.root)) for file in located.files} - {None})
-    keys = [key for row in sample.rows if (key := unit_key(row.get(unit))) is not None]
-    seen = Counter(keys)
     if records <= len(sample.rows) + len(sample.defects):
-        return len(seen)
-    most = round(len(seen) * records / len(sample.rows))
-    if sum(map(bytes.__eq__, keys, keys[1:])) > _TOGETHER * (len(keys) - len(seen)):
-        return most
-    once, twice = (sum(number == times for number in seen.values()) for times in (1, 2))
-    return min(most, round(len(seen) + once**2 / (2 * max(twice, 1))))
+        return len({unit_key(row.get(unit)) for row in sample.rows} - {None})
+    options = replace(sample.options, text_field=tuple(text_fields) or None, unit_field=unit, group_fields=())
+    with suppress(InputError):  # a fit says what is wrong
+        source = open_located(located, options)
+        small = records <= _COUNTED_RECORDS and sum(file.stat().st_size for file in source.files) <= _COUNTED_BYTES
+        if small and isinstance(source, TextSource) and not source.slow:
+            return len({record.unit for record in source.records() if isinstance(record, TextRecord)})
+    return None
 
 
 def only_long_text(sample: Sample) -> str | None:

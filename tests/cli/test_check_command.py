@@ -296,6 +296,19 @@ def test_copies_are_told_by_whom_they_count_for(dplda, home: Path) -> None:
     assert told("--id-field", "id").endswith("or name the column of people (--unit-field) that the copies share.")
 
 
+def test_people_are_counted_or_said_to_be_estimated(dplda, home: Path, monkeypatch) -> None:
+    """The first records are of few people, and the others of one more each."""
+    rows = [{"text": GERMAN, "u": number % 300 if number < 1500 else number} for number in range(3000)]
+    (home / "x.jsonl").write_text(jsonl(*rows))
+    for command in (("check",), ("fit", "--dry-run")):
+        counted = dplda(*command, "x.jsonl", "--unit-field", "u").out
+        assert "bout 1,800 different values of 'u'" in counted
+        assert "estimated from the first 1,000 records: about" not in counted
+    monkeypatch.setattr("dplda.text.sampling._COUNTED_RECORDS", 1000)
+    told = "different values of 'u' is estimated from the first 1,000 records: about 300, and may be from 300 to 2,"
+    assert told in dplda("check", "x.jsonl", "--unit-field", "u").out
+
+
 def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(
         jsonl({"text": "the one and only", "u": 1}, {"text": "the other", "u": None}, {"u": 2})
