@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dplda.audit.answers import Answers
+from dplda.budget.events import at_least
 from dplda.report.facts import Facts
 from dplda.report.pictures import number
 
@@ -58,14 +59,14 @@ def _met(why: str) -> Callable[[Facts], tuple[State, str]]:
 
 def _epsilon(facts: Facts) -> tuple[State, str]:
     quoted = facts.quoted
-    text = f"Epsilon to quote: {number(quoted.epsilon)} ({quoted.covers})."
+    text = f"Epsilon to quote: {at_least(quoted.epsilon)} ({quoted.covers})."
     if quoted.epsilon <= _STRONG:
         return State.MET, f"{text} The guideline calls up to 1 strong in most cases."
     return State.OPEN, f"{text} It is above 1, where the guideline wants reasons."
 
 
 def _delta(facts: Facts) -> tuple[State, str]:
-    delta, failures, units = facts.quoted.delta, facts.failures, facts.documents
+    delta, failures, units = facts.quoted.delta, facts.quoted.failures, facts.documents
     if not units or units < 1:
         return State.OPEN, f"Delta is {delta:g}; the number of {facts.unit.many} is not known here."
     bound = 1 / units**2
@@ -75,7 +76,7 @@ def _delta(facts: Facts) -> tuple[State, str]:
     if failures <= bound and delta <= _SUSPICIOUS:
         return State.PARTLY, (
             f"{text} Delta is larger, but comes from converting Gaussian noise, which does not fail outright; only "
-            f"failure probabilities of {number(failures)} in all could, and they are below 1/n^2."
+            f"failure probabilities of {at_least(failures)} in all could, and they are below 1/n^2."
         )
     return State.NOT_MET, f"{text} Delta is larger."
 

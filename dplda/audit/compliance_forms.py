@@ -78,7 +78,7 @@ def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: S
         facts=facts,
         answers=answers,
         missing=answers.missing(asks),
-        title=shown(title) or f"Topics of {facts.dataset}",
+        title=shown(title) or facts.title,
         **more,
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -31,7 +31,7 @@ def registry_entry(facts: Facts, answers: Answers, title: str = "") -> str:
     """Write the entry of a private run as YAML; its status is Draft while answers are missing, else Pending."""
     missing = answers.missing(ASKED)
     status = "Draft" if missing else "Pending"
-    deployment = _deployment(facts, answers, without_markup(shown(title) or f"Topics of {facts.dataset}"))
+    deployment = _deployment(facts, answers, without_markup(shown(title) or facts.title))
     basic = deployment["basic"]
     parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
     # as update_slug.py of the registry computes it
@@ -53,7 +53,8 @@ def _deployment(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
         "data_product_type": "Machine learning model",
         "data_product_region": answers.text("region"),
         "description": _paragraphs(
-            "A topic model: groups of words that tend to occur together in documents, and how common each group is.",
+            "A topic model: groups of words that tend to occur together in documents, and how common each group is"
+            f"{', with answers to other questions about the documents' if facts.other_answers else ''}.",
             *facts["released"],
         ),
         "publication_date": answers.given.get("publication_date", _OPEN_DATE),

@@ -122,7 +122,8 @@ def merge_events(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def at_least(epsilon: float) -> str:
     """Write `epsilon` with four digits, rounded up, so that no text understates it."""
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
+    shortest = repr(float(epsilon))  # 0.1, and not the binary number beside it, which is a little larger
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(shortest)):.4g}"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -174,3 +175,7 @@ def show_findings(findings: Findings) -> None:
             shares = least_noisy_shares(findings.topic_tables, findings.model)
             show_topics(findings.model, shares=None if shares is None else records(shares))
     say("")
+    say(
+        "All numbers with their intervals, and all certain differences, free of charge: "
+        f"dplda tables {shlex.quote(findings.run)} --json"
+    )

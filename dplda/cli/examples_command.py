@@ -58,8 +58,10 @@ def examples(
     """Show texts of PUBLIC that are most clearly about each topic of RUN. Costs no budget.
 
     PUBLIC must be text that anybody may read: its texts are printed, and saved with the model, so that `dplda report`
-    shows them beside the topics. The topics choose them, and the private documents of RUN are not read. A text is about
-    a topic if at least half of its words are.
+    shows them beside the topics. The topics choose them, and the private documents of RUN are not read.
+
+    A text must have at least five words that the topics know, which are at least a fifth of its words. It is about a
+    topic if at least half of these known words are.
     """
     from dplda.model.examples import save
     from dplda.runs.examples import examples as find_examples
@@ -84,10 +86,15 @@ def examples(
 
 
 def _show(found: Examples, model: TopicModel) -> None:
+    from dplda.runs.examples import RULE
+
     titles = model.titles(_TITLE_WORDS)
     for topic, texts in found.listed():
         say(f"{topic} {titles[topic]}", style="bold")
         for each in texts:
             say(f"  {each.text}")
         if not texts:
-            say("  (no text is mainly about this topic)")
+            say("  (no text with enough known words is mainly about this topic)")
+    say("")
+    few = f"{found.unknown:,} of {found.texts:,}"
+    say(f"Texts with too few known words to be about a topic: {few}. A text needs {RULE}.")

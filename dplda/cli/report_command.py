@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -84,12 +83,13 @@ def report(
     """Write one HTML page about the given RUNs, or a paper about one RUN, from released numbers only.
 
     The page needs no network. It shows the latest counts and words of the same dataset, or those of the runs of `count`
-    and `words` among the RUNs. A paper is for those who must approve a publication: an entry for a public registry, a
+    and `words` among the RUNs. The page of one run of `dplda ask`, by its id, dataset or folder, is that of its
+    questions and answers. A paper is for those who must approve a publication: an entry for a public registry, a
     checklist, or an impact assessment. It shows no topics.
     """
+    from dplda.model.examples import load
     from dplda.report import Wording
     from dplda.report.answers_page import write_answers
-    from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
 
     runs, counted = _apart(runs, ledger_path)
@@ -106,10 +106,14 @@ def report(
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
     output = output or Path(_PAGE)
     refuse_existing(output)
-    record = _recorded(runs[0], ledger_path)
-    if len(runs) == 1 and not counted and record is not None and is_plan(record):
-        findings = load_findings(record, open_model(runs[0], ledger_path) if record.model else None)
-        write_answers(findings, output, answers_guarantee(findings, ledger_path, same_text), wording=wording)
+    if len(runs) == 1 and not counted and (record := _plan(runs[0], ledger_path)) is not None:
+        model, examples = None, None
+        if record.model:
+            model = open_model(runs[0], ledger_path)
+            examples = load(model, model_folder(runs[0], ledger_path))
+        findings = load_findings(record, model)
+        together = answers_guarantee(findings, ledger_path, same_text)
+        write_answers(findings, output, together, wording=wording, examples=examples)
         _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)
         return
     of_topics = [_with_model(run, ledger_path) for run in runs]
@@ -242,13 +246,34 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
 
 
 def _recorded(run: str, ledger_path: Path | None) -> RunRecord | None:
-    """Return the record of `run`; None if it is a folder, or if no ledger knows it."""
-    ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
+    """Return the record of `run`; None if it is a path, or if no ledger knows it."""
+    from dplda.runs.series import is_path
+
+    ledger = None if is_path(run) else find_ledger(ledger_path)
     if ledger is None:
         return None
     with suppress(InputError):
         return ledger.run(run)
     return None
+
+
+def _plan(run: str, ledger_path: Path | None) -> RunRecord | None:
+    """Return the record of the run of `dplda ask` that `run` names, or that learned the topics in this folder.
+
+    None for other runs, if some of the topics were merged, and if no ledger knows it.
+    """
+    from dplda.model.topic_model import load
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.series import is_path
+
+    name = run
+    if is_path(run):
+        facts = load(run).facts
+        if facts.run is None or facts.merged is not None or is_path(facts.run):
+            return None
+        name = facts.run
+    record = _recorded(name, ledger_path)
+    return record if record is not None and is_plan(record) else None
 
 
 def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ...], list[RunRecord]]:

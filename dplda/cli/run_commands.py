@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,6 +226,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
     explains how to match a digest with a release.
     """
     from dplda.private.noise import EXACT_SOURCE
+    from dplda.runs.series import is_path
 
     present = installed_software(EXACT_SOURCE)
     if run is None:
@@ -235,7 +235,7 @@ def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
         else:
             _show(present)
         return
-    if os.sep in run or os.path.isdir(run):
+    if is_path(run):
         from dplda.model import load
 
         facts = load(run).facts

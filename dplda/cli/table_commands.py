@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -310,11 +309,11 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
     from dplda.runs.released_table import tables_about
-    from dplda.runs.series import load
+    from dplda.runs.series import is_path, load
     from dplda.runs.tabulation import load_tables, tables_of
 
     out, ledger = output(options), open_ledger(ledger_path)
-    folder = open_model(run, ledger_path) if os.path.isdir(run) else None
+    folder = open_model(run, ledger_path) if is_path(run) else None
     record = ledger.run(run if folder is None else folder.facts.run or run)
     if is_count(record):
         show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
@@ -385,11 +384,10 @@ def show_answer(
         say(statement.reason, style="bold red")
     show()
     say("")
-    if out is not None:
-        say(f"Wrote {out}.")
-    else:
-        numbers = "numbers" if what == "counts" else "shares"
-        say(f"All {numbers} with their intervals: dplda tables {shlex.quote(found.run)} --csv FILE")
+    again, numbers = f"dplda tables {shlex.quote(found.run)}", "numbers" if what == "counts" else "shares"
+    say(f"Wrote {out}." if out is not None else f"All {numbers} with their intervals: {again} --csv FILE")
+    if what != "words":
+        say(f"All certain differences: {again} --json")
 
 
 def _titles(tables: Tables, model: TopicModel | None) -> list[str]:
@@ -497,7 +495,7 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
     for change in certain[:_SHOWN_CHANGES]:
         say(f"  {change.describe(names[change.topic], noun)}")
     if len(certain) > _SHOWN_CHANGES:
-        say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
+        say(f"  and {len(certain) - _SHOWN_CHANGES:,} more")
 
 
 def write_tables(tables: Tables, out: Path) -> None:

@@ -36,6 +36,10 @@ class Examples:
     topics: Mapping[int, tuple[Example, ...]]
     source: str
     """The name of the corpus that they are from."""
+    texts: int = 0
+    """The number of its texts that could be read."""
+    unknown: int = 0
+    """The number of those that have too few words that the model knows to be about any topic."""
     private: bool = False
     """Whether the corpus is private, so that they are for its holder's eyes only and cannot be saved."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -44,7 +48,8 @@ class Examples:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, without the notes."""
         listed = [{"topic": topic, "examples": [asdict(each) for each in found]} for topic, found in self.listed()]
-        return {"source": self.source, "public": not self.private, "topics": listed}
+        read = {"texts": self.texts, "too_few_known_words": self.unknown}
+        return {"source": self.source, "public": not self.private, **read, "topics": listed}
 
     def __repr__(self) -> str:
         kind = "PRIVATE, not for publication" if self.private else "public"
@@ -69,12 +74,13 @@ class Examples:
                 ]
                 topics[int(each["topic"])] = tuple(texts)
             source, private = one_line(record["source"], _LONGEST_SOURCE), record.get("public", True) is not True
+            read = int(record.get("texts", 0)), int(record.get("too_few_known_words", 0))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("examples must be texts with a share and an id, by topic.") from None
         shares = [each.share for found in topics.values() for each in found]
         if not all(0 <= topic < n_topics for topic in topics) or not all(map(math.isfinite, shares)):
             raise InputError(f"examples must be of the topics 0 to {n_topics - 1}, with finite shares.")
-        return cls(topics, source, private)
+        return cls(topics, source, *read, private=private)
 
 
 def save(examples: Examples, model: TopicModel, folder: Path) -> Path:

@@ -94,9 +94,13 @@ class RunFacts:
 
     # Settings (`FitSettings`).
     epsilon: float | None = None
-    """The requested guarantee, in nats."""
+    """The requested guarantee of the whole run, in nats."""
     delta: float | None = None
     """The requested guarantee's failure probability."""
+    budget_share: float | None = None
+    """The share of the run's mu^2 that its topics had, if it was asked other questions, too."""
+    other_answers: tuple[str, ...] | None = None
+    """What the run was asked besides topics, in words."""
     adjacency: str | None = None
     """How neighbouring corpora differ, ``add-remove`` or ``replace``."""
     simulate_seed: int | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dplda.base.errors import InputError
+from dplda.model.examples import Examples
 from dplda.model.topic_model import write_atomically
 from dplda.report import indicator_pictures, promise, table_pictures
 from dplda.report.page import (
@@ -35,33 +36,47 @@ def write_answers(
     together: AllRuns | None = None,
     date: datetime.date | None = None,
     wording: Wording | None = None,
+    examples: Examples | None = None,
 ) -> None:
     """Write the answers as one self-contained HTML page to `path`.
 
-    The page contains the questions and released numbers only. `together` is what a ledger recorded of all runs on the
-    dataset; without it, the page says that its guarantee is for this run alone. `date` is today if None. `wording`
-    changes words of the page only. Raises `InputError` if the wording does not fit, or the file cannot be written.
+    The page contains the questions, released numbers, and public `examples` of the topics only. `together` is what a
+    ledger recorded of all runs on the dataset; without it, the page says that its guarantee is for this run alone.
+    `date` is today if None. `wording` changes words of the page only. Raises `InputError` if the wording does not fit,
+    or the file cannot be written.
     """
     try:
-        page = _render(findings, together, date or datetime.date.today(), wording or Wording())
+        page = _render(findings, together, date or datetime.date.today(), wording or Wording(), examples)
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the answers to {path}: {error.strerror or error}.") from None
 
 
-def _render(findings: Findings, together: AllRuns | None, date: datetime.date, wording: Wording) -> str:
+def _render(
+    findings: Findings, together: AllRuns | None, date: datetime.date, wording: Wording, examples: Examples | None
+) -> str:
     privacy, dataset, model = findings.privacy, findings.dataset, findings.model
     label, unit = privacy.warning_label, unit_of(privacy)
     if wording.names and model is None:
         raise InputError("this run answers questions without topics, so that there are none to name.")
     drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
     models = [] if model is None else [model]
-    shown_of_models = shown_topics(models, wording, others=drawn)  # which refuses wording that fits nothing
+    shown_of_models = shown_topics(  # which refuses wording that fits nothing
+        models, wording, [examples] if models else (), others=drawn
+    )
     topics = shown_of_models[0] if shown_of_models else None
     title = wording.title or f"answers about {dataset}"
     language = "" if model is None else model.facts.language or ""
     whole = together is not None and together.guarantee.holds and not together.unknown
     epsilon, delta = together.guarantee.largest_total if together is not None and whole else (0.0, 0.0)
+    answers = [
+        {
+            "question": shown(question),
+            "reason": shown(reason),
+            **({} if reason else _answer(findings, answer, topics, together, f"answer-{place}", wording.hidden)),
+        }
+        for place, (question, answer, reason) in enumerate(findings.answers, start=1)
+    ]
     return template("answers.html.j2").render(
         title=shown(f"{label}: {title}" if label else title),
         hidden=len({word.casefold() for word in wording.hidden}),
@@ -80,28 +95,27 @@ def _render(findings: Findings, together: AllRuns | None, date: datetime.date, w
         language=language if LANGUAGE.fullmatch(language) else "",
         date=f"{date.day} {date:%B} {date.year}",
         run=shown(findings.run),
-        answers=[
-            {
-                "question": shown(question),
-                "reason": shown(reason),
-                **({} if reason else _answer(findings, answer, topics, f"answer-{place}", wording.hidden)),
-            }
-            for place, (question, answer, reason) in enumerate(findings.answers, start=1)
-        ],
+        answers=answers,
+        of_topics=next((each["topics"] for each in answers if each.get("topics")), None),
         style=style(),
         policy=POLICY,
     )
 
 
 def _answer(
-    findings: Findings, answer: Tables | None, topics: ShownTopics | None, prefix: str, hidden: Sequence[str]
+    findings: Findings,
+    answer: Tables | None,
+    topics: ShownTopics | None,
+    together: AllRuns | None,
+    prefix: str,
+    hidden: Sequence[str],
 ) -> dict[str, Any]:
     """Return the template's variables for one answer: ``topics`` of a fit, or ``pictures``, without `hidden` words."""
     model = findings.model
     if answer is None:
         if model is None or topics is None:
             raise InputError("the topics that this run learned are gone: its model was moved or deleted.")
-        section = run_section(model, topics, None, findings.run, prefix, findings.topic_tables)
+        section = run_section(model, topics, together, shown(findings.run), prefix, findings.topic_tables)
         return {"topics": section, "pictures": []}
     if indicator_pictures.are_indicators(answer):
         return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix, hidden)}

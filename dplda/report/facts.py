@@ -71,6 +71,8 @@ class Quoted:
     rho: float
     odds: str
     covers: str
+    failures: float
+    """The sum of the deltas of single releases, which is a part of delta."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,21 @@ class Facts:
     def recorded(self) -> RunFacts:
         """Public settings and released facts of the run."""
         return self.model.facts
+
+    @property
+    def other_answers(self) -> list[str]:
+        """What the run was asked besides topics, in words; empty if it was a fit alone."""
+        return [shown(each) for each in self.recorded.other_answers or ()]
+
+    @property
+    def topics_share(self) -> str:
+        """The share of the run's budget that its topics had, in percent."""
+        return percent(1.0 if self.recorded.budget_share is None else self.recorded.budget_share)
+
+    @property
+    def title(self) -> str:
+        """The title of a paper, unless another is given."""
+        return f"{'Topics and answers about' if self.other_answers else 'Topics of'} {self.dataset}"
 
     @property
     def run(self) -> str:
@@ -217,7 +234,8 @@ class Facts:
     def of_run(self) -> Quoted:
         """The guarantee of this run alone."""
         odds = percent(promise.success_at_most(self.privacy), upwards=True)
-        return Quoted(self.privacy.epsilon, self.privacy.delta, zcdp(self.privacy.events), odds, "this run alone")
+        rho = zcdp(self.privacy.events)
+        return Quoted(self.privacy.epsilon, self.privacy.delta, rho, odds, "this run alone", self.failures)
 
     @cached_property
     def of_total(self) -> Quoted | None:
@@ -226,14 +244,13 @@ class Facts:
         if self.together is None or kept is None:
             return None
         epsilon, delta = self.together.guarantee.largest_total
-        covers = f"all runs recorded under {self.under}, by their total"
-        return Quoted(epsilon, delta, capacity(epsilon, delta).mu_squared / 2, kept.success, covers)
+        limit, covers = capacity(epsilon, delta), f"the total of all runs recorded under {self.under}"
+        return Quoted(epsilon, delta, limit.mu_squared / 2, kept.success, covers, limit.delta)
 
     @property
     def quoted(self) -> Quoted:
-        """The guarantee to quote: for all runs if several are recorded and it holds, otherwise for this run."""
-        several = self.together is not None and self.together.runs > 1
-        return self.of_total if several and self.of_total is not None else self.of_run
+        """The guarantee to quote: the total of all runs, if one holds, otherwise that of this run."""
+        return self.of_total or self.of_run
 
     @property
     def other_runs(self) -> list[str]:

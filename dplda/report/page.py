@@ -48,9 +48,12 @@ from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", "group_labels", "made_names"),
-    *("topic_probabilities", "word_probabilities", "software"),
+    *("topic_probabilities", "word_probabilities", "software", "other_answers"),
 )
-_SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
+_SETTING_NAMES = {
+    "alpha0": "prior, sum of its parameters (alpha0)",
+    "budget_share": "share of the budget that the topics had",
+}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
 LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
@@ -197,7 +200,7 @@ def run_section(
         "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(promise.success_at_most(privacy), upwards=True),
-        "mu": number(promise.noise(privacy)[0]),
+        "mu": at_least(promise.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
         "listed": model.facts.words == LISTED,
         "words_of_series": model.facts.has_words_of_series,
@@ -381,7 +384,8 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
 
 def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:
     names = {**_SETTING_NAMES, "documents": documents}
-    named = ((key, value) for key, value in parameters.items() if key not in _SHOWN_ELSEWHERE)
+    told = {key: at_least(value) if key == "epsilon" else value for key, value in parameters.items()}
+    named = ((key, value) for key, value in told.items() if key not in _SHOWN_ELSEWHERE)
     rows = [(shown(names.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
     if made_by := software_of(parameters):
         rows.append(("software", shown(f"{describe(made_by)}; noise: {made_by.get('noise')}")))

@@ -30,8 +30,9 @@ from dplda.text.records import Defect, TextRecord
 
 EACH = 3  # texts for each topic
 _CHUNK = 2048  # texts that are counted together
-_LEAST_SHARE = 0.5  # of a text's words that belong to the topic
+_LEAST_SHARE = 0.5  # of a text's known words that belong to the topic
 _LEAST_WORDS, _LEAST_KNOWN = 5, 0.2  # words that the model knows: their number, and their share of all words
+RULE = "at least five words that the topics know, which are at least a fifth of its words"  # the same in words
 
 
 def examples(
@@ -65,7 +66,7 @@ def examples(
     watch, counter = progress or NoProgress(), WordCounter(find_tokens(tokenization))
     watch.start("read")
     best = {topic: _Best(each) for topic in model.listed_topics}
-    n_known = n_texts = 0
+    n_known = n_texts = n_unknown = 0
     while chunk := list(islice(texts, _CHUNK)):
         counts = counter.count([record.text for record in chunk])
         failed = set(counts.failed)
@@ -73,7 +74,8 @@ def examples(
         if len(private):
             codes = document_codes(counts.words, counts.indptr, counts.indices, counts.counts, key)
             n_known += int(np.isin(codes, private, kind="sort").sum())
-        shares = _shares(model, counts)
+        shares, enough = _shares(model, counts)
+        n_unknown += int((~enough).sum())
         n_texts += len(records)
         for topic, chosen in best.items():
             for place in np.flatnonzero(shares[:, topic] >= _LEAST_SHARE):
@@ -85,11 +87,15 @@ def examples(
         )
     notes = tuple(filter(None, [known_texts(n_known, "delete what was saved")]))
     found = {topic: chosen.examples() for topic, chosen in best.items()}
-    return Examples(found, corpus.name or "a corpus without a name", private=local, notes=notes)
+    source = corpus.name or "a corpus without a name"
+    return Examples(found, source, n_texts, n_unknown, private=local, notes=notes)
 
 
-def _shares(model: TopicModel, counts: Counts) -> NDArray[np.float64]:
-    """Return the share of each topic in each text, (n_texts, n_topics); 0 if the model knows too little of the text."""
+def _shares(model: TopicModel, counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the share of each topic in each text, (n_texts, n_topics), and whether the model knows enough of the text.
+
+    Shares are 0 where it does not.
+    """
     column = {word: j for j, word in enumerate(model.vocabulary)}
     columns = np.array([column.get(word, -1) for word in counts.words], np.int64)
     every = sparse.csr_matrix(
@@ -102,7 +108,7 @@ def _shares(model: TopicModel, counts: Counts) -> NDArray[np.float64]:
     known = sparse.csr_matrix(every @ place)
     n_words, n_known = (np.asarray(each.sum(axis=1)).ravel() for each in (every, known))
     enough = (n_known >= _LEAST_WORDS) & (n_known >= _LEAST_KNOWN * n_words)
-    return np.where(enough[:, None], model.transform(known), 0.0)
+    return np.where(enough[:, None], model.transform(known), 0.0), enough
 
 
 class _Best:

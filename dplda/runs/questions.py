@@ -34,6 +34,7 @@ from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
 from dplda.text.categories import public_digest
+from dplda.text.records import DOCUMENT
 
 Kind = Literal["fit", "tabulate", "count", "words"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -67,6 +68,24 @@ class Question:
     def share(self) -> float:
         """The weight, or the default of the kind."""
         return self.weight or _WEIGHTS[self.kind]
+
+    def asks_for(self, unit: str) -> str:
+        """What an answer releases about documents of this `unit`, in words."""
+        most = self.options.get("documents_per_person")
+        whole = unit == DOCUMENT or most
+        counted = (
+            "persons" if self.options.get("persons") else "documents" if whole else "documents, weighed by person,"
+        )
+        said = {
+            "fit": "topics",
+            "tabulate": "shares of the topics",
+            "count": f"numbers of {counted} in each category{f' (up to {most} of a person in full)' if most else ''}",
+            "words": "words that tell groups apart",
+        }[self.kind]
+        by = " and by ".join(", ".join(each.attribute.name for each in table) for table in self.tables if table)
+        found = dict.fromkeys(each.attribute.name for table in self.tables for each in table if each.groups is None)
+        privately = f" (groups by {', '.join(found)} found privately)" if found else ""
+        return f"{said}{by and f' by {by}'}{privately}"
 
 
 @dataclass(frozen=True)
@@ -153,6 +172,7 @@ def plan_questions(
                 f"{question.text!r} needs the result of a fit, and no question before it asks for them: put "
                 f"one with `fit` before it{listed}."
             )
+    others = tuple(question.asks_for(corpus.unit) for question in questions if question.kind != "fit")
     total = math.fsum(question.share for question in questions)
     least = min(questions, key=lambda question: question.share)
     if least.share < _LEAST_SHARE * total:
@@ -171,6 +191,10 @@ def plan_questions(
         statistics += [each for each in parts[-1].statistics if each not in statistics]
     if run_epsilon(events, options.delta) > options.epsilon * (1 + 1e-9):
         raise AssertionError("the questions cost more than the run")
+
+    of_run: dict[str, Any] = {"epsilon": options.epsilon, "delta": options.delta}  # and not of the part of the fit
+    if others and (fit := fit_of(questions, options)) is not None:
+        of_run |= {"budget_share": fit[1], "other_answers": others}
 
     def learn(opened: OpenRun) -> Findings:
         fitted, answers, reasons = model, list[Tables | None](), list[str]()
@@ -202,8 +226,8 @@ def plan_questions(
                             f" These numbers are of the fit alone, which has {share:.0%} of the budget: raise the "
                             f"epsilon of the plan ({options.epsilon:g}) in proportion, or the `weight` of the fit."
                         )
-            if question.kind == "fit":
-                fitted, found = found, None
+            if question.kind == "fit" and found is not None:
+                fitted, found = replace(found, facts=replace(found.facts, **of_run)), None
             answers.append(found)
             reasons.append(reason)
             if not all(reasons):
@@ -235,7 +259,7 @@ def plan_questions(
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, "kind": PLAN, **of, "questions": asked},
+        parameters={**base.parameters, **(of_run if "fit" in kinds else {}), "kind": PLAN, **of, "questions": asked},
         learn=learn,
         outlook=(*outlook, *hints),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),

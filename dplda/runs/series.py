@@ -41,15 +41,20 @@ def load_run(run: RunRecord) -> TopicModel:
     return topic_model.load(_folder(run))
 
 
+def is_path(name: str | Path) -> bool:
+    """Whether `load` takes `name` as a path: a name with a path separator, or of a model folder."""
+    return isinstance(name, Path) or os.path.isfile(Path(name) / topic_model.TEXT_FILE) or os.sep in name
+
+
 def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
     """Return the folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
     if not isinstance(name, str | Path):
         raise InputError(f"name must be the id of a run, the name of a dataset or the folder of a model, got {name!r}.")
-    if isinstance(name, Path) or os.path.isfile(Path(name) / topic_model.TEXT_FILE) or os.sep in name:
+    if is_path(name):
         return Path(name)
     if ledger is None and not os.path.exists(default_path()):
         raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
-    return _folder((ledger or Ledger()).run(name))
+    return _folder((ledger or Ledger()).run(str(name)))
 
 
 def _folder(run: RunRecord) -> Path:

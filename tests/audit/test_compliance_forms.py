@@ -88,7 +88,7 @@ def states(facts: Facts, answers: Answers | None = None) -> dict[str, State]:
     [
         (Facts(run_model(epsilon=1.0)), "Privacy parameter epsilon", State.MET),
         (Facts(run_model(epsilon=3.0)), "Privacy parameter epsilon", State.OPEN),
-        (Facts(run_model(), all_runs(2)), "Privacy parameter epsilon", State.OPEN),  # the total of 8 is what to quote
+        (Facts(run_model(), all_runs()), "Privacy parameter epsilon", State.OPEN),  # the total of 8 is what to quote
         (Facts(with_facts(run_model(), documents=500)), "Privacy parameter delta", State.MET),
         (Facts(with_facts(run_model(), documents=5000)), "Privacy parameter delta", State.PARTLY),
         (Facts(with_facts(run_model(delta=0.01), documents=5000)), "Privacy parameter delta", State.NOT_MET),
@@ -110,6 +110,25 @@ def states(facts: Facts, answers: Answers | None = None) -> dict[str, State]:
 )
 def test_a_point_is_judged_by_the_run(facts: Facts, title: str, state: State) -> None:
     assert states(facts)[title] == state
+
+
+def test_the_checklist_quotes_the_total_and_rounds_a_bound_upwards() -> None:
+    assert "Epsilon to quote: 8 (the total of all runs recorded under the name toys)." in form("checklist")
+    alone = write_form("checklist", run_model(epsilon=4.99738))[0]
+    assert "Epsilon to quote: 4.998 (this run alone)." in alone
+    assert "4.997" not in alone
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_paper_about_a_plan_is_about_all_of_its_answers(kind: str) -> None:
+    asked = with_facts(run_model(), epsilon=5.0, budget_share=0.5, other_answers=("numbers of persons by ward",))
+    text = " ".join(write_form(kind, asked, all_runs())[0].split())
+    assert "Topics and answers about toys" in text
+    assert "Epsilon 5 and delta 1e-06 were given before the run, for all answers of its plan together" in text
+    if kind != "checklist":
+        assert "numbers of persons by ward" in text
+        assert "topics only" not in text
+        assert "ther questions about the documents" in text
 
 
 def test_answers_turn_open_points_into_answered_ones_and_no_others() -> None:

@@ -40,7 +40,7 @@ def test_a_run_fills_most_fields_and_says_what_is_missing() -> None:
     assert entry["status"] == "Draft"
     assert entry["tier"] == 3
     assert len(filled(text)) >= 25
-    assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 1.0
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 8.0  # the total
     comments = re.findall(r"^# (\w+):  # ", text, flags=re.MULTILINE)
     assert comments == list(ASKED)
     assert set(re.findall(r"TO BE FILLED IN \((\w+)\)", text)) == set(ASKED) - {"sector", "publication_date"}

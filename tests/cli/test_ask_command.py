@@ -69,10 +69,12 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert "SECRETGROUP" not in shown.out + shown.err
     assert shown.out.count("differentially private for one document") == 1, "the guarantee is quoted once"
     assert shown.out.count("\nall ") == 2, "a total below each table of counts"
+    assert "in --json" not in shown.out, "to ask again costs again"
     assert "In all groups together: " in (home / "a.html").read_text()
     places = [shown.out.index(question["ask"]) for question in PLAN["questions"]]
     assert places == sorted(places)
     (record,) = Ledger().runs()
+    assert shown.out.count(f"free of charge: dplda tables {record.id} --json\n") == 1
     assert run_epsilon(record.events, record.delta) <= 20
     assert "answers to 4 questions" in dplda("runs").out
     page = (home / "a.html").read_text(encoding="utf-8")
@@ -94,6 +96,24 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert dplda("tables", record.id, "--csv", "t.csv").status == 2
     assert dplda("report", record.id, "-o", "b.html").status == 0
     assert (home / "b.html").read_text(encoding="utf-8") == page
+    assert "What auditors ask" in page
+    (home / "tickets").mkdir()  # a folder of the same name is no model
+    (home / "public.jsonl").write_text(json.dumps({"text": "The cold boiler, and the pipe of the boiler: heating."}))
+    hint = dplda("examples", "tickets", "public.jsonl").out
+    assert "dplda report tickets shows these texts" in hint
+    pages = set()
+    for name in ("tickets", record.id, record.model):
+        assert dplda("report", name, "-o", f"{len(pages)}{len(name)}.html").status == 0
+        pages.add((home / f"{len(pages)}{len(name)}.html").read_text(encoding="utf-8"))
+    assert len(pages) == 1, "whatever the run is called"
+    assert "the pipe of the boiler: heating." in pages.pop()
+    papers = ("--checklist", "c.md", "--assessment", "a.md", "--registry", "r.yaml")
+    assert dplda("report", "tickets", *papers).status == 0
+    assert "Epsilon 20 and delta 1e-06 were given before the run, for all answers" in (home / "c.md").read_text()
+    for paper in ("a.md", "r.yaml"):
+        assert (
+            "numbers of documents in each category by team and by month(day); words that" in (home / paper).read_text()
+        )
     assert [run.cost for run in Ledger().runs()] == [spent]
     assert dplda("budget", "verify").status == 0
 

@@ -87,7 +87,8 @@ def test_the_output_shows_topics_texts_and_where_they_are_kept(dplda, shop: Topi
     answer = dplda("examples", "m", "forum.jsonl")
     assert answer.status == 0
     assert PUBLIC[0] in answer.out
-    assert "no text is mainly about this topic" in answer.out
+    assert "no text with enough known words is mainly about this topic" in answer.out
+    assert "Texts with too few known words to be about a topic: 0 of 1." in answer.out
     assert "m/examples.json" in answer.out
     assert Ledger().runs() == []
 
@@ -103,8 +104,9 @@ def test_a_long_text_is_cut_and_a_repeated_one_is_shown_once(shop: TopicModel) -
 def test_a_text_of_which_the_model_knows_little_is_no_example(shop: TopicModel) -> None:
     few, five = "heating boiler radiator boiler", "heating boiler radiator boiler heating"
     among_others = five + "".join(f" unknown{chr(97 + i)}" for i in range(25))
-    found = examples(shop, Corpus.from_texts([few, among_others, five])).topics
-    assert [each.text for each in found[0]] == [five]
+    found = examples(shop, Corpus.from_texts([few, among_others, five]))
+    assert [each.text for each in found.topics[0]] == [five]
+    assert (found.texts, found.unknown) == (3, 2)
 
 
 def test_a_corpus_with_the_name_of_a_private_dataset_is_refused_unread(

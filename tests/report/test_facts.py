@@ -16,6 +16,9 @@ from dplda.report.facts import TITLES, Facts
 
 PRIOR = {"source": "public corpus forum", "topics": 80, "words": 2000, "declared_public": True, "digest": "0" * 16}
 
+ASKED = ("shares of the topics by ward", "numbers of persons")
+PLAN = {"epsilon": 5.0, "budget_share": 0.5716, "other_answers": ASKED}  # what the topics of a plan of questions record
+
 
 def record(run: str, **changes: Any) -> dict[str, Any]:
     shared = {"id": run, "epsilon": 0.5, "delta": 1e-6, "sound": True, "status": "done", "parameters": {}}
@@ -35,6 +38,7 @@ def said(facts: Facts, key: str) -> str:
         Facts(with_facts(run_model(), series="support", batch="week 1"), all_runs(2)),
         Facts(with_facts(run_model(), prior=PRIOR, prior_used=True, topics=3), all_runs()),
         Facts(run_model(words=HOSTILE), all_runs()),
+        Facts(with_facts(run_model(), **PLAN), all_runs()),
         Facts(run_model(sound=False, epsilon=math.inf, reason="NOT PRIVATE: exact")),
     ],
 )
@@ -66,12 +70,13 @@ def test_rho_is_the_sum_of_the_events_and_not_above_what_epsilon_needs() -> None
     assert f"rho = {math.ceil(facts.of_run.rho * 1e5) / 1e5:.4g}" in said(facts, "strength")
 
 
-def test_one_run_quotes_itself_and_several_their_total() -> None:
-    one, three = Facts(run_model(), all_runs(1)), Facts(run_model(), all_runs(3))
-    assert (one.quoted.epsilon, one.quoted.delta) == (1.0, 1e-6)
-    assert (three.quoted.epsilon, three.quoted.delta) == (8.0, 1e-5)
-    assert three.quoted.rho == pytest.approx(capacity(8.0, 1e-5).mu_squared / 2)
-    assert "epsilon 8 at delta 1e-05" in said(one, "total")
+def test_one_run_and_several_quote_their_total_and_a_run_that_no_ledger_knows_itself() -> None:
+    for runs in (1, 3):
+        facts = Facts(run_model(), all_runs(runs))
+        assert (facts.quoted.epsilon, facts.quoted.delta) == (8.0, 1e-5)
+        assert facts.quoted.rho == pytest.approx(capacity(8.0, 1e-5).mu_squared / 2)
+        assert facts.quoted.failures == capacity(8.0, 1e-5).delta
+        assert "epsilon 8 at delta 1e-05" in said(facts, "total")
     assert Facts(run_model()).quoted.epsilon == 1.0
 
 
@@ -110,6 +115,10 @@ def test_other_runs_are_listed_and_counted() -> None:
         ({"epsilon": 3.0}, "chosen", "Epsilon 3 and delta 1e-06 were given"),
         ({"vocabulary": "public"}, "chosen", "The words were given as a public list."),
         ({"vocabulary": "public"}, "unprotected", "it was given as public, which nothing checks"),
+        (PLAN, "chosen", "Epsilon 5 and delta 1e-06 were given before the run, for all answers of its plan together"),
+        (PLAN, "chosen", "plan together: 57.2% of that budget went to the topics."),
+        (PLAN, "released", "each with noise of its own: shares of the topics by ward; numbers of persons. Tables"),
+        (PLAN, "unprotected", "The questions, the categories, and the lists of groups and words that were given"),
         ({"merged": [[0, 1], [2], [3]]}, "post_processing", "Some topics were merged by hand."),
         ({"seed_words": {"a": ["b", "c"]}}, "unprotected", "which were given and not learned: a (b, c)."),
         ({"series": "s", "batch": "1"}, "data", "Growing: the dataset toys comes in batches"),

@@ -110,6 +110,14 @@ def test_a_plan_is_one_run_whose_guarantee_every_answer_quotes(answered):
     assert is_plan(record)
     assert findings.privacy.epsilon == pytest.approx(run_epsilon(record.events, 1e-6))
     assert findings.model.privacy == findings.privacy
+    facts = findings.model.facts
+    assert (facts.epsilon, facts.delta, facts.budget_share) == (20.0, 1e-6, 0.5), "of the plan, not of the fit"
+    assert (record.parameters["epsilon"], record.parameters["delta"]) == (20.0, 1e-6)
+    assert list(facts.other_answers) == [
+        "shares of the topics by team",
+        "numbers of documents in each category by team and by kind (groups by kind found privately)",
+        "words that tell groups apart by category(refund)",
+    ]
     assert all(each.privacy == findings.privacy for each in findings.tables if each is not None)
     assert record.cost == cost(record.events)
     assert all(planned.charged for planned in record.plan)
