@@ -121,9 +121,8 @@ def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
         if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return [
-                f"Run {earlier.id} had the same files, and the same settings as far as the ledger records them (not "
-                "the column of the text), and this one is charged beside it. To see that result again, free of charge: "
-                f"dplda {show} {shlex.quote(earlier.id)}"
+                f"Run {earlier.id} had the same files and settings, and this one is charged beside it. To see that "
+                f"result again, free of charge: dplda {show} {shlex.quote(earlier.id)}"
             ]
     return []
 
