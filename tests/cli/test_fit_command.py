@@ -56,7 +56,7 @@ class Recorder:
         unit = given.get("unit_field", "document")
         reading = {"language": "en"}
         return SimpleNamespace(
-            name="reviews", unit=unit, notes=[NOTE], reading=reading, tokenization=None, named_places=()
+            name="reviews", unit=unit, notes=[NOTE], reading=reading, tokenization=None, identity="reviews"
         )
 
 

@@ -123,6 +123,27 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     assert "Shares in it are those of the model" in told.out
 
 
+def test_a_part_of_the_dataset_in_another_file_changes_no_share_of_a_topic(dplda, tickets, fitted, home):
+    """Its number of documents is not told beside that of all documents of the run, either."""
+    lines = Path(tickets).read_text().splitlines(keepends=True)
+    Path("cash.jsonl").write_text("".join(lines[1::4]))
+    before = dplda("topics", fitted, "--json").json
+    answer = dplda("tabulate", fitted, "cash.jsonl", "--dataset", "tickets", "--epsilon", "2")
+    assert answer.status == 0, answer.err
+    assert "in all" not in answer.out
+    told = f"These are not known to be the documents that the topics of run {fitted} were learned from (other files,"
+    assert told in " ".join(answer.out.split())
+    assert dplda("topics", fitted, "--json").json == before
+    assert dplda("report", fitted, "-o", "part.html").status == 0
+    page = Path("part.html").read_text()
+    assert "How much of the text in the documents of run" in page
+    assert "in all." not in page
+    answer = dplda("tabulate", fitted, tickets, "--epsilon", "2")
+    assert "not known to be" not in answer.out
+    assert "in all" in answer.out
+    assert dplda("topics", fitted, "--json").json != before
+
+
 def run_named_in(shown: str) -> str:
     """Return the run in the command that a table ends with."""
     return re.findall(r"dplda tables (\S+) --csv", shown)[0]
