@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from dataclasses import replace
@@ -14,7 +15,7 @@ import click
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
 from dplda.cli.check_command import look, number_of_units, show_dry_run
-from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.console import following, print_json, private_notes, say, write_file
 from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
     MODELS,
@@ -31,7 +32,13 @@ from dplda.cli.options import (
     simulate_options,
     simulate_seed,
 )
-from dplda.cli.table_commands import add_misfits, ask_about_misfits, show_topic_tables
+from dplda.cli.table_commands import (
+    add_misfits,
+    ask_about_misfits,
+    show_topic_tables,
+    write_tables,
+    write_topic_tables,
+)
 
 if TYPE_CHECKING:
     from dplda.runs.questions import Findings
@@ -143,6 +150,38 @@ def _in_plan(topics: int | None, epsilon: float | None, share: float, delta: flo
         whole = gaussian_epsilon(math.sqrt(capacity(epsilon, delta).mu_squared / share), delta)
         changes.append(f"an epsilon of the plan of about {whole:.2g}")
     return " and ".join(changes)
+
+
+def write_findings(findings: Findings, out: Path) -> list[str]:
+    """Write each answer but topics into a file, `out` with the number of its question; return what was written where.
+
+    All answers are in one file if it is JSON. Raises `InputError` if a file exists, or there would be none.
+    """
+    from dplda.model.topic_model import refuse_existing
+    from dplda.runs.indicator_tables import Counts, Words
+
+    if out.suffix == ".json":
+        write_file(out, json.dumps(findings.to_json(), ensure_ascii=False))
+        return [f"Wrote {out}."]
+    files = {
+        number: out.with_name(f"{out.stem}-{number}{out.suffix}")
+        for number, (_, answer, _) in enumerate(findings.answers, start=1)
+        if answer is not None
+    }
+    if not files:
+        raise InputError(f"run {findings.run} has no answers but topics: dplda export {findings.run} writes these.")
+    for file in files.values():
+        refuse_existing(file)
+    told = []
+    for number, (question, answer, reason) in enumerate(findings.answers, start=1):
+        if isinstance(answer, Counts | Words):
+            write_tables(answer, files[number])
+        elif answer is not None:
+            write_topic_tables(answer, findings.model, files[number])
+        topics = f"its topics: dplda export {shlex.quote(findings.run)} --to csv --out FILE"
+        where = f"wrote {files[number]}" if answer is not None else "no answer" if reason else topics
+        told.append(f"Question {number}, {question!r}: {where}")
+    return told
 
 
 def show_findings(findings: Findings) -> None:

@@ -299,9 +299,11 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Show earlier answers of `dplda tabulate`, `dplda count` and `dplda words` again, free of charge.
 
-    RUN is such a run, or the run or model whose topics were tabulated. For a model with merged topics, they are summed.
+    RUN is such a run, one of `dplda ask`, or the run or model whose topics were tabulated. For a model with merged
+    topics, they are summed. The answers of `dplda ask` are each written to a file of its own: FILE with the number of
+    the question.
     """
-    from dplda.cli.ask_command import show_findings
+    from dplda.cli.ask_command import show_findings, write_findings
     from dplda.cli.count_command import show_counts
     from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
@@ -322,13 +324,14 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         show_words(load_words(record), out, as_json=as_json)
         return
     if is_plan(record):
-        if out is not None:
-            raise InputError(f"run {record.id} has answers of several kinds: print them all with --json.")
         findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
+        wrote = [] if out is None else write_findings(findings, out)
         if as_json:
             print_json(findings.to_json())
         else:
             show_findings(findings)
+        for line in () if as_json else wrote:
+            say(line)
         return
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
@@ -363,8 +366,7 @@ def output(options: dict[str, Any]) -> Path | None:
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
     """Print `tables` and their guarantee, and write them to `out`."""
     if out is not None:
-        titles = _titles(tables, model)
-        write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
+        write_topic_tables(tables, model, out)
     besides = f", besides what the topics of run {tables.of} cost"
     show_answer(tables, "tables", besides, out, lambda: show_topic_tables(tables, model), as_json=as_json)
 
@@ -496,6 +498,12 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
         say(f"  {change.describe(names[change.topic], noun)}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more")
+
+
+def write_topic_tables(tables: Tables, model: TopicModel | None, out: Path) -> None:
+    """Write `tables` of the topics of `model`, which is None if it is not known."""
+    titles = _titles(tables, model)
+    write_tables(tables.titled([title or str(topic) for topic, title in enumerate(titles)]), out)
 
 
 def write_tables(tables: Tables, out: Path) -> None:

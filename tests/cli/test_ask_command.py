@@ -93,7 +93,17 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert "pipe" not in page_of_title.replace("pipe>", "")
     again = dplda("tables", record.id)
     assert again.out.strip() in shown.out
+    wrote = dplda("tables", record.id, "--csv", "t.csv")
+    assert wrote.status == 0, wrote.err
+    assert "Question 1, 'What is it about?': its topics: dplda export" in wrote.out
+    assert "Question 2, 'How do teams differ?': wrote t-2.csv" in wrote.out
+    heads = [(home / f"t-{number}.csv").read_text().splitlines()[0] for number in (2, 3, 4)]
+    assert all(column in head for column, head in zip(("team", "category", "word"), heads, strict=True)), heads
+    (home / "t-2.csv").unlink()
     assert dplda("tables", record.id, "--csv", "t.csv").status == 2
+    assert not (home / "t-2.csv").exists(), "nothing is written if a file exists"
+    assert dplda("tables", record.id, "--out", "all.json").status == 0
+    assert len(json.loads((home / "all.json").read_text())["answers"]) == 4
     assert dplda("report", record.id, "-o", "b.html").status == 0
     assert (home / "b.html").read_text(encoding="utf-8") == page
     assert "What auditors ask" in page
