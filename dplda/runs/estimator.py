@@ -6,7 +6,7 @@ It takes what `dplda.fit` takes: all its options, and a corpus or texts as well 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -37,9 +37,11 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     If X is a `Corpus` or an iterable of texts, words are chosen privately, as in `dplda.fit`. The columns of a matrix
     X must be public: a vocabulary taken from private documents, such as that of a CountVectorizer that was fitted on
-    them, is not protected.
-    `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
-    `vocabulary`; without it, a charged fit warns (Python shows a warning once for each place).
+    them, is not protected. `public_vocabulary` declares that they are public, for example because the CountVectorizer
+    was given its `vocabulary`: give the same list of words, one for each column in their order (`CountVectorizer` keeps
+    the order of a list, and sorts a set), or True. With True, words have the names of the columns of a table X; those
+    of a plain matrix, as in a pipeline, are called ``word0``, ``word1`` and so on. A charged fit warns of that, and if
+    nothing is declared (Python shows a warning once for each place).
 
     Each row of a matrix is a document and, unless `fit` gets `units`, a unit of its own: documents of one person are
     then protected one by one, and not the person. A row with an entry that is not a nonnegative whole number
@@ -65,7 +67,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self,
         n_components: int | Literal["auto"] | None = None,
         *,
-        public_vocabulary: bool | None = None,
+        public_vocabulary: bool | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         if "random_state" in options:
@@ -103,6 +105,11 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                     "units are of the rows of a matrix. Name the persons of texts in a corpus: "
                     "Corpus.from_table(table, text_field='text', unit_field='person')."
                 )
+            if not isinstance(self.public_vocabulary, bool | None):
+                raise InputError(
+                    "public_vocabulary names the columns of a matrix, and X is a corpus or texts. To learn from words "
+                    "of yours, give vocabulary=WORDS; otherwise leave it out."
+                )
             corpus = X if isinstance(X, Corpus) else Corpus.from_texts(X)
             return self._learn(corpus)
         for name in OF_TEXTS:
@@ -110,21 +117,50 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 raise InputError(f"{name} chooses words of texts, and X is a matrix: its columns are the words.")
         _refuse_columns_of_text(X)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
-        words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
+        words = self._names_of_columns(X.shape[1])
         charged = self.ledger is not False
         if charged and self.public_vocabulary is None:
             warn(
                 "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
                 "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
-                "public_vocabulary=True, or let dplda.fit choose the words privately.",
+                "public_vocabulary=WORDS (or True), or let dplda.fit choose the words privately.",
             )
-        elif charged and not self.public_vocabulary:
+        elif charged and self.public_vocabulary is False:
             raise InputError(
                 "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
                 "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
             )
+        if charged and words is None:
+            warn(
+                "The columns of X have no names: the model calls its words word0, word1, ... Give their names, in the "
+                "order of the columns, with public_vocabulary=WORDS.",
+            )
+        words = words or [f"word{i}" for i in range(X.shape[1])]
         counts = Corpus.from_counts(X, words, units, public_vocabulary=True, refuse_weights=charged)
         return self._learn(counts, words)
+
+    def _names_of_columns(self, n_columns: int) -> list[str] | None:
+        """Return the words of the columns of X; None if nothing names them."""
+        given = self.public_vocabulary
+        of_table = getattr(self, "feature_names_in_", None)
+        if isinstance(given, bool | None):
+            return None if of_table is None else [str(name) for name in of_table]
+        words = [] if isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable) else list(given)
+        if not words or not all(isinstance(word, str) and word for word in words):
+            raise InputError(
+                "public_vocabulary must be True, False, None, or a list of words in the order of the columns of X."
+            )
+        words = [str(word) for word in words]
+        if len(words) != n_columns:
+            raise InputError(f"public_vocabulary has {len(words):,} words, and X has {n_columns:,} columns: name each.")
+        if len(set(words)) < len(words):
+            raise InputError("public_vocabulary must not repeat a word: each column has a word of its own.")
+        if of_table is not None and words != [str(name) for name in of_table]:
+            raise InputError(
+                "public_vocabulary and the columns of X have different names, or another order. Give "
+                "public_vocabulary=True to use those of X."
+            )
+        return words
 
     def _learn(self, corpus: Corpus, words: Sequence[str] | None = None) -> Self:
         """Learn topics of `corpus`; `words` are the columns of a matrix."""

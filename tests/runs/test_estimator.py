@@ -24,6 +24,9 @@ from dplda.runs.corpus import Corpus, synthetic
 pytestmark = pytest.mark.usefixtures("any_size")  # scikit-learn's checks fit some rows, most of which are no counts
 
 
+NAMES = [f"term{n}" for n in range(60)]
+
+
 @pytest.fixture(scope="module")
 def planted():
     return synthetic(n_documents=3000, n_words=60, n_topics=3, mean_length=60, seed=5)
@@ -65,7 +68,7 @@ def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted,
     counts = planted[0][:500]
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.grant("survey", 10.0, 1e-5)
-    estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger, public_vocabulary=True)
+    estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger, public_vocabulary=NAMES)
     assert estimator.fit(counts).privacy_.sound
     assert ledger.dataset("survey").spent.mu_squared > 0
     estimator.fit(counts)
@@ -76,7 +79,7 @@ def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted,
 def test_unnamed_counts_share_one_budget(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     for rows in (planted[0][:300], planted[0][300:600]):
-        PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True).fit(rows)
+        PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=NAMES).fit(rows)
     assert [record.name for record in ledger.datasets()] == ["unnamed"]
 
 
@@ -104,7 +107,7 @@ def test_seeded_noise_is_recorded_unless_no_ledger_is_asked_for(planted, tmp_pat
     counts = planted[0][:300]
     for name in ("unnamed", "survey"):
         dataset = None if name == "unnamed" else name
-        seeded = PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=True)
+        seeded = PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=NAMES)
         with pytest.raises(BudgetRefused, match=f"grant {name} --unbounded"):
             seeded.fit(counts)
         Ledger().grant(name, unbounded=True)
@@ -114,7 +117,7 @@ def test_seeded_noise_is_recorded_unless_no_ledger_is_asked_for(planted, tmp_pat
 
 def test_an_estimator_with_a_ledger_is_cloned_pickled_and_searched(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
-    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=ledger, public_vocabulary=True)
+    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=ledger, public_vocabulary=NAMES)
     for copy in (clone(estimator), pickle.loads(pickle.dumps(estimator))):
         assert copy.ledger.path == ledger.path
         assert copy.fit(planted[0][:200]).privacy_.sound
@@ -132,10 +135,40 @@ def test_an_estimator_with_a_ledger_is_cloned_pickled_and_searched(planted, tmp_
 def test_a_vocabulary_that_nobody_declared_public_is_warned_of(planted, tmp_path):
     counts = planted[0][:300]
     estimator = PrivateLDA(n_components=2, dataset="survey", ledger=Ledger(tmp_path / "ledger.db"))
-    with pytest.warns(UserWarning, match=r"NOT PRIVATE.*public_vocabulary=True") as caught:
-        estimator.fit(counts)
-    assert caught[0].filename == __file__
-    estimator.set_params(public_vocabulary=True).fit(counts)  # a warning would be an error
+    with pytest.warns(UserWarning, match=r"NOT PRIVATE.*public_vocabulary=WORDS") as caught:
+        estimator.fit(pd.DataFrame(counts.toarray(), columns=NAMES))
+    assert [each.filename for each in caught] == [__file__]
+    with pytest.warns(UserWarning, match=r"word0, word1, .*public_vocabulary=WORDS"):
+        assert "word7" in estimator.set_params(public_vocabulary=True).fit(counts).model_.vocabulary
+
+
+def test_the_columns_of_a_pipeline_may_be_named_for_the_model_that_it_learns(tmp_path):
+    words = np.array(["stars", "goal", "planets", "hockey", "team"])
+    topics = PrivateLDA(2, epsilon=9.0, ledger=Ledger(tmp_path / "ledger.db"), public_vocabulary=words)
+    pipeline = clone(make_pipeline(CountVectorizer(vocabulary=words), topics)).fit(TEXTS * 20)
+    assert pipeline[-1].model_.vocabulary == words.tolist()  # a warning would be an error
+    assert pipeline[-1].get_params()["public_vocabulary"].tolist() == words.tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["stars", "goal"], "has 2 words, and X has 3 columns"),
+        (["stars", "goal", "stars"], "must not repeat a word"),
+        ({"stars", "goal", "team"}, "a list of words in the order of the columns"),
+        ("stars", "a list of words"),
+        (["stars", "goal", 3], "a list of words"),
+        (["goal", "stars", "team"], "another order"),
+    ],
+)
+def test_names_that_do_not_fit_the_columns_are_refused_and_nothing_is_charged(tmp_path, names, message):
+    ledger = Ledger(tmp_path / "ledger.db")
+    table = pd.DataFrame(np.ones((50, 3), int), columns=["stars", "goal", "team"])
+    with pytest.raises(InputError, match=rf"^public_vocabulary [^\n]*{message}"):
+        PrivateLDA(2, ledger=ledger, public_vocabulary=names).fit(table)
+    with pytest.raises(InputError, match="vocabulary=WORDS"):
+        PrivateLDA(2, ledger=ledger, public_vocabulary=["stars", "goal"]).fit(TEXTS)
+    assert list(ledger.runs()) == []
 
 
 def test_a_private_vocabulary_is_refused(planted, tmp_path):
@@ -151,10 +184,11 @@ TEXTS = ["stars planets stars", "hockey goal planets", "stars goal", "goal hocke
 @pytest.mark.parametrize("broken", ["tf-idf", "negative", "nan"])
 def test_weights_in_place_of_counts_are_refused_and_nothing_is_charged(tmp_path, broken):
     ledger = Ledger(tmp_path / "ledger.db")
-    weights = TfidfVectorizer().fit_transform(TEXTS)
+    tfidf = TfidfVectorizer()
+    weights = tfidf.fit_transform(TEXTS)
     if broken != "tf-idf":
         weights.data[:] = -1.0 if broken == "negative" else np.nan
-    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True)
+    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=tfidf.get_feature_names_out())
     with pytest.raises(InputError, match=r"Most rows.*CountVectorizer"):
         estimator.fit(weights)
     assert list(ledger.runs()) == []
@@ -222,7 +256,7 @@ def test_texts_and_corpora_are_learned_from_like_by_fit():
 
 def test_a_score_is_refused_with_the_reason_and_a_search_ends_before_it_spends_anything(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
-    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True)
+    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=NAMES)
     with pytest.raises(InputError, match=r"no score: .*NOT PRIVATE.*dplda\.evaluate"):
         estimator.score(planted[0])
     with pytest.raises(AttributeError) as refused:  # scikit-learn's own sentence, with ours as its cause
