@@ -113,7 +113,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         drawing=Bars([]),
         further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table, unit)}{_told_private(table)}{_told_counted(table, unit)}",
+        definition=f"{_told_rules(table, unit)}{_told_private(table)}{told_counted(table, unit)}",
     )
 
 
@@ -150,7 +150,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         name=name,
         title=title,
         alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
-        note=f"{note} {_told_counted(table, unit)}",
+        note=f"{note} {told_counted(table, unit)}",
         drawing=picture,
         further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
@@ -196,7 +196,7 @@ def _number(found: object, row: int, category: int) -> str:
     return f"{value:,.0f} ({low:,.0f} to {high:,.0f})"
 
 
-def _told_counted(table: CountTable, unit: str) -> str:
+def told_counted(table: CountTable, unit: str) -> str:
     """Say what is counted, as the terminal does."""
     less = who_counts_less(table, unit)
     told = f"Counted are {counted_in(table, unit)}.{what_counts(table, unit)}"

@@ -13,13 +13,14 @@ from markupsafe import Markup
 from dplda.budget.events import PrivacyStatement, at_least
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
-from dplda.report import page, summary
+from dplda.report import indicator_pictures, page, summary
 from dplda.report.pictures import Table, shown
 from dplda.report.promise import unit_of
-from dplda.report.table_pictures import heading, in_words
+from dplda.report.table_pictures import category_of, heading, in_words, told_counted
 from dplda.report.wording import Wording, shown_topics
+from dplda.runs.counting import counted_as
 from dplda.runs.evaluation import Evaluation
-from dplda.runs.indicator_tables import WordTable
+from dplda.runs.indicator_tables import OWN_WORDS, WEIGHED, CountTable, WordTable
 from dplda.runs.released_table import ReleasedTable, Tables
 
 _OPEN = 24  # topics that are shown at once; the others unfold
@@ -49,7 +50,11 @@ def html(model: TopicModel) -> str:
 def tables_html(tables: Tables) -> str | None:
     """Return all `tables` with their titles and what they reveal together; None without pandas."""
     parts = [table._repr_html_() for table in tables]
-    titled = [(_title(each, tables), Markup(part)) for each, part in zip(tables, parts, strict=True) if part]
+    titled = [
+        (_title(each, tables), Markup(part), _notes(each, tables.privacy.unit))
+        for each, part in zip(tables, parts, strict=True)
+        if part
+    ]
     if len(titled) < len(parts):
         return None
     return _result(titled, _stamp(tables.privacy), _revealed(tables.privacy, "these tables together"))
@@ -71,23 +76,34 @@ def evaluation_html(found: Evaluation) -> str:
     interval = ("value", "low (95 %)", "high (95 %)")
     of_all = [(name, *_ends(measure)) for name, measure in measures.items()]
     tables = [
-        (f"Quality of {len(found.topics)} topics", Table(("", *interval), of_all)),
-        ("Coherence (NPMI) of each topic", Table(("topic", *interval), of_topics)),
+        (f"Quality of {len(found.topics)} topics", Table(("", *interval), of_all), ""),
+        ("Coherence (NPMI) of each topic", Table(("topic", *interval), of_topics), ""),
     ]
     return _result(tables, _stamp(found.privacy), _revealed(found.privacy, "this evaluation"))
 
 
-def _result(tables: Sequence[tuple[str, Table | Markup]], warnings: Sequence[str], told: Sequence[str]) -> str:
+def _result(tables: Sequence[tuple[str, Table | Markup, str]], warnings: Sequence[str], told: Sequence[str]) -> str:
+    """Return `tables`, each with its title and what is to be known about its numbers."""
     return page.template("notebook_result.html.j2").render(tables=tables, warnings=warnings, told=told)
 
 
 def _title(table: ReleasedTable, tables: Tables) -> str:
-    if not table.by:
-        return f"How common the {table.noun} are"
     by = in_words(table, tables)
     if isinstance(table, WordTable):
         return f"Words that seem more frequent in one group than elsewhere, by {by}, and which are certainly so"
-    return heading(table, by)
+    title = heading(table, by) if table.by else f"How common the {table.noun} are"
+    if isinstance(table, CountTable):
+        title += f", counted in {shown(counted_as(table, tables.privacy.unit))}"
+    return title
+
+
+def _notes(table: ReleasedTable, unit: str) -> str:
+    """Say what the numbers of `table` are of, as the terminal and the report do."""
+    if isinstance(table, WordTable):
+        return f"{WEIGHED} {OWN_WORDS}" if any(map(category_of, table.by)) else WEIGHED
+    if isinstance(table, CountTable):
+        return indicator_pictures.told_counted(table, unit)
+    return told_counted(table, unit)
 
 
 def _stamp(privacy: PrivacyStatement) -> list[str]:

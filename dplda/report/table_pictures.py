@@ -83,7 +83,7 @@ def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str],
     unit = tables.privacy.unit
     of_all = size[1] if (tables.dataset, unit) == (size[0], size[2]) else ""
     return (
-        f"{_told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
+        f"{told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
         f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
     )
 
@@ -182,7 +182,7 @@ def guarantee_in_words(tables: Tables) -> str:
     return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
 
 
-def _told_counted(table: ReleasedTable, unit: str, of_all: str) -> str:
+def told_counted(table: ReleasedTable, unit: str, of_all: str = "") -> str:
     """Say how many units are counted, `of_all` if their number is known."""
     known = f", of {of_all} in all" if of_all else ""
     return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}{known}.")

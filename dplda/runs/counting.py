@@ -294,6 +294,13 @@ def counted_units(unit: str) -> str:
     return f"{what} at least {MINIMUM_LENGTH} words"
 
 
+def counted_as(table: CountTable, unit: str) -> str:
+    """Name what the numbers of `table` are of: documents, persons, or shares of persons' texts."""
+    if unit == DOCUMENT or table.persons:
+        return f"{unit}s"
+    return f"{DOCUMENT}s of {unit}s" if table.documents_per_person else f"shares of {unit}s' texts"
+
+
 def counted_in(table: CountTable, unit: str) -> str:
     """Name what `table` counts, with how many there are: persons in several groups do not add up to a number."""
     counted = counted_units(table.counted(unit))

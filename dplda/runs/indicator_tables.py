@@ -99,7 +99,7 @@ class CountTable(IndicatorTable):
     """What puts a document into each category, in words; empty where a function or a language model decides."""
 
     def counted(self, unit: str) -> str:
-        """Name what each 1 in `counts` is, if `unit` is protected."""
+        """Name what each 1 in `counts` is, if `unit` is protected: a document of it with `documents_per_person`."""
         return DOCUMENT if self.documents_per_person else unit
 
     @property
@@ -118,13 +118,18 @@ class CountTable(IndicatorTable):
         return Estimates(np.maximum(self.totals, 0), np.maximum(low, 0), high)
 
     def to_arrow(self, level: float = 0.95) -> Any:
-        """Return an Arrow table with a row for each group and category."""
+        """Return an Arrow table with a row for each group and category.
+
+        The columns ``units`` are called ``documents`` with `documents_per_person`, since they count these.
+        """
         whole = super().to_arrow(level).drop_columns(["topic"]).rename_columns({"topic_name": "category"})
         found = self.matches(level)
         place = whole.column_names.index("category") + 1
         for name, numbers in (("count", found.value), ("count_low", found.low), ("count_high", found.high)):
             whole = whole.add_column(place, name, pa.array(numbers.ravel()))
             place += 1
+        if self.documents_per_person:
+            whole = whole.rename_columns({f"units{end}": f"{DOCUMENT}s{end}" for end in ("", "_low", "_high")})
         return whole
 
     def to_json(self, level: float = 0.95) -> dict[str, Any]:

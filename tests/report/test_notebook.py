@@ -15,8 +15,11 @@ from report_data import HOSTILE, Page, run_model, tables
 from dplda.learning.coherence import Coherence, Prediction
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
+from dplda.runs.counting import counted_in, what_counts
 from dplda.runs.evaluation import Evaluation
+from dplda.runs.indicator_tables import OWN_WORDS, WEIGHED
 from dplda.runs.released_table import Tables
+from dplda.text.categories import NONE
 
 
 def shown(model: TopicModel) -> Page:
@@ -90,7 +93,11 @@ def test_a_word_that_markup_changes_would_be_lost(model: TopicModel) -> None:
         (tables(run_model(), (2000, 1500, 900)), ["How topics change by month"]),
         (
             counts(count_table(), BY_TEAM, BY_MONTH),
-            ["How common the categories are", "How categories differ by team", "How categories change by month"],
+            [
+                "How common the categories are, counted in documents",
+                "How categories differ by team, counted in documents",
+                "How categories change by month, counted in documents",
+            ],
         ),
         (
             words(word_table()),
@@ -104,6 +111,38 @@ def test_a_result_shows_all_of_its_tables_with_titles_and_its_guarantee(found: T
     assert [title for title in titles if html.index(title)] == titles
     assert all(table._repr_html_() in html for table in found)
     assert "may reveal what epsilon 1, delta" in Page(html).text
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "column"),
+    [
+        ({"persons": True}, "counted in movies A movie in more than 1 category counts less in each of them.", "movies"),
+        (
+            {"documents_per_person": 2},
+            "counted in documents of movies Of documents in more than 1 category",
+            "documents",
+        ),
+        ({}, "counted in shares of movies' texts A document in more than 1 category counts less", "movies"),
+    ],
+)
+def test_counts_of_persons_of_documents_and_of_shares_of_texts_are_told_apart(kind, told, column) -> None:
+    privacy = replace(run_model().privacy, unit="movie")
+    four = count_table(shares=((0.3, 0.1, 0.2, 0.4),), names=("acting", "bad", "great", NONE))
+    found = replace(counts(replace(four, **kind)), privacy=privacy)
+    text = re.sub(r"(?s)<table.*?</table>", "", found._repr_html_())
+    text = " ".join(Page(text).text.split())
+    assert told in text
+    assert f"Counted are {counted_in(found[0], 'movie')}.{what_counts(found[0], 'movie')}" in text
+    assert f"<th>{column}_low</th>" in found._repr_html_()
+    assert ("documents" in found.to_frame().columns) == (column == "documents")
+
+
+def test_words_and_tables_of_topics_say_what_they_count() -> None:
+    assert WEIGHED in Page(words(word_table())._repr_html_()).text
+    of_category = replace(word_table(), by=("category(refund)",))
+    assert OWN_WORDS in Page(words(of_category)._repr_html_()).text
+    text = Page(tables(run_model(), (2000, 1500, 900))._repr_html_()).text
+    assert re.search(r"Counted are about [\d,]+ documents with at least 3 known words\.", text)
 
 
 def test_a_result_without_a_guarantee_is_stamped_and_hostile_names_stay_text() -> None:
