@@ -210,16 +210,22 @@ def _short(value: float) -> str:
 
 
 def _words(inputs: ForecastInputs, expected: Forecast) -> str:
+    from dplda.runs.forecast import units_needed
+
     if inputs.public_vocabulary:
         listed = inputs.settings.vocabulary.max_vocabulary
         if expected.words < listed:
             return f"Words: of the {listed:,} on the public list, the {expected.words:,} most frequent."
         return f"Words: all {expected.words:,}, from the public list."
+    needed = _short(units_needed(inputs.events, inputs.settings.privacy.adjacency) or 0.0)
     if inputs.settings.vocabulary.words == LISTED:
-        return f"Words: the {expected.words:,} that characterise the documents most, compared with general text."
+        return (
+            f"Words: the {expected.words:,} that characterise the documents most, compared with general text. A word "
+            f"outside the list of general text has an even chance to be released if about {needed} documents use it."
+        )
     return (
-        f"Words: chosen privately. To be released, a word must be in about {_short(expected.stages[1].noise)} "
-        f"documents; in typical text, about {expected.words:,} words are."
+        f"Words: chosen privately. One that about {needed} documents use has an even chance to be released; in typical "
+        f"text, about {expected.words:,} words are used by so many."
     )
 
 

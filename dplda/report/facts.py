@@ -141,7 +141,7 @@ class Facts:
 
     @property
     def rarest(self) -> str:
-        """The number of units that must use a word for it to be released; empty if words were not chosen privately.
+        """The number of units that use a word with an even chance to be released; empty if none was chosen privately.
 
         Of words that were compared with a public list (`listed`), this holds for those outside the list.
         """

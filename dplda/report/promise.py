@@ -428,9 +428,9 @@ def size(model: TopicModel) -> tuple[str, str]:
 
 
 def rarest(privacy: PrivacyStatement) -> str:
-    """Say about how many units must use a word for it to be on the page: ``260 customers``; empty if not known.
+    """Say about how many units use a word that has an even chance to be on the page: ``260 customers``.
 
-    If words were compared with a public list, this holds for words outside the list.
+    If words were compared with a public list, this holds for words outside the list. Empty if not known.
     """
-    needed = units_needed(privacy)
+    needed = units_needed(privacy.events, privacy.adjacency)
     return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"

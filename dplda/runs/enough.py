@@ -138,7 +138,7 @@ def _size_std(events: Sequence[Event]) -> float:
 
 
 def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
-    """Return the least sum of votes at which a run releases a private word.
+    """Return the threshold of the noisy sum of votes for a word: with such a sum, a word passes with probability 1/2.
 
     `multiplier` is the noise multiplier of the votes, and `delta` the probability that the run releases a word of a
     single unit.

@@ -37,7 +37,7 @@ from scipy.special import ndtr, ndtri
 
 from dplda.base.config import MINIMUM_LENGTH, RANGES
 from dplda.budget.accountant import calibrate, cost
-from dplda.budget.events import Event, PrivacyStatement, Stage, base_of, is_clip
+from dplda.budget.events import Event, Stage, base_of, is_clip
 from dplda.learning.model_size import (
     chosen_words_needed,
     most_paired_words,
@@ -269,7 +269,7 @@ def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequenc
 def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast, bool]:
     """Return the modelled words, the forecast of the stage that finds them, and whether a fit learns from word pairs.
 
-    The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
+    The stage's noise is the number of documents at which a word is selected with probability 1/2, and its signal the
     number that contain the rarest word. Words that are public or listed need no selection: the noise is that of counts.
     """
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
@@ -289,15 +289,16 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     return words, StageForecast(stage, noise.multipliers[stage], needed / VOTE, signal), pairs
 
 
-def units_needed(statement: PrivacyStatement) -> float | None:
-    """Return about how many units must use a word for a run to release it; None unless it chose its words privately.
+def units_needed(events: Sequence[Event], adjacency: str) -> float | None:
+    """Return about how many units use a word that a run of `events` releases with probability 1/2.
 
+    None unless the run chose its words privately; if it compared them with a list, this is of words outside the list.
     Assumes that a unit votes for a word as a mean document of the reference corpora would.
     """
-    event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
+    event = next((event for event in events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:
         return None
-    return votes_needed(event.noise_multiplier, event.delta, statement.adjacency) / VOTE
+    return votes_needed(event.noise_multiplier, event.delta, adjacency) / VOTE
 
 
 def _capture(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:

@@ -45,12 +45,27 @@ def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> Non
     for expected in (
         "of 30 topics survive; about epsilon",
         "documents would be enough for all 30.",
-        "To be released, a word must be in about",
+        "has an even chance to be released; in typical text, about",
         "Set by fixed rules:",
         "one unit",
     ):
         assert expected in answer.out
     assert "replaced" in dplda("plan", "--documents", 30_000, "--adjacency", "replace").out
+
+
+def test_from_how_many_documents_a_word_has_an_even_chance_follows_from_topics_delta_and_neighbours(dplda) -> None:
+    """The numbers are in docs/choosing-epsilon.md."""
+    for options, needed in (
+        (("--topics", 8), 259),
+        (("--topics", 8, "--delta", 1e-8), 331),
+        (("--topics", 20), 309),
+        (("--topics", "auto", "--delta", 1e-8), 395),
+        (("--topics", 8, "--words", "private"), 259),
+        (("--topics", 8, "--adjacency", "replace"), 371),
+    ):
+        out = dplda("plan", "--documents", 4000, "--epsilon", 4, *options).out
+        assert f"about {needed} documents use" in out
+        assert "has an even chance to be released" in out
 
 
 def test_enough_for_all_topics_is_said_to_be_enough(dplda) -> None:

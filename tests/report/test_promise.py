@@ -187,10 +187,11 @@ def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
     events = merge_events(calibrate(shares(False, 8), 4.0, 1e-6))
     inputs = ForecastInputs(settings, 4000, False)
     expected = inputs.forecast(next(iter(REFERENCE_CORPORA))).stages[1].noise
-    assert units_needed(replace(run_model().privacy, events=events)) == pytest.approx(expected)
+    assert units_needed(events, "add-remove") == pytest.approx(expected)
     text = Page(_render([run_model(unit="Customer", events=events)])).text
-    assert f"at least about {float(f'{expected:.2g}'):,.0f} customers to be among them" in text
-    assert f"Subjects that fewer than about {float(f'{expected:.2g}'):,.0f} customers write about" in text
+    about = f"used by about {float(f'{expected:.2g}'):,.0f} customers has an even chance to be among them"
+    assert f"A word {about}, and a much rarer one hardly any." in text
+    assert f"Subjects that fewer than about {float(f'{expected:.2g}'):,.0f} customers write about seldom appear" in text
     assert "to be among them" not in Page(_render([run_model(events=events[:1])])).text
 
 
