@@ -167,7 +167,8 @@ def topics_json(
 
     There are also, where they are known:
 
-    - ``real``: the probability that an ordinary fit, without noise and with all words, has the topic;
+    - ``real``: the probability that an ordinary fit, without noise and with the 2,000 most frequent words, has the
+      topic;
     - ``among_ten``: for each word the probability that it is among the topic's first ten in the fit without noise;
     - ``share``: the topic's share by a table, with its interval, from `shares`.
     """
@@ -225,8 +226,8 @@ def show_topics(
         return
     percent = f" The percentage is the probability that it would: {LIMITS}." if model.probabilities else ""
     say(
-        "Verdicts: an ordinary fit, without noise and with all words, would probably find a clear topic, too; a weak "
-        f"one perhaps; noise probably not.{percent}"
+        "Verdicts: an ordinary fit, without noise and with the 2,000 most frequent words, would probably find a clear "
+        f"topic, too; a weak one perhaps; noise probably not.{percent}"
     )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if model.facts.prior_used:

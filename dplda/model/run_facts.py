@@ -158,7 +158,7 @@ class RunFacts:
     verdicts: tuple[Verdict, ...] | None = None
     """How probable it is that the topic is real (`dplda.learning.verdicts`)."""
     topic_probabilities: tuple[float, ...] | None = None
-    """The probability that an ordinary fit, without noise and with all words, has the topic."""
+    """The probability that an ordinary fit, without noise and with the 2,000 most frequent words, has the topic."""
     word_probabilities: tuple[Mapping[str, float], ...] | None = None
     """The first ten words, each with the probability that it would be among them without noise."""
     topic_names: tuple[str, ...] | None = None

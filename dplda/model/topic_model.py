@@ -101,8 +101,8 @@ class TopicModel:
     def probabilities(self) -> tuple[float, ...]:
         """The probability that each topic is real; empty if not known.
 
-        A topic is real if an ordinary fit of the same texts, without noise and with all words, has a topic that
-        collects the same documents. From released numbers alone, see `dplda.learning.verdicts`.
+        A topic is real if an ordinary fit of the same texts, without noise and with the 2,000 most frequent words, has
+        a topic that collects the same documents. From released numbers alone, see `dplda.learning.verdicts`.
         """
         return self.facts.topic_probabilities or ()
 

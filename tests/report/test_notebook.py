@@ -40,6 +40,7 @@ def test_a_model_shows_its_promise_and_a_card_for_each_listed_topic() -> None:
     assert re.search(r"Billing topic 0 \d+\.\d% of the words; clear \(97%\)", text)
     assert "Topic 1" in text
     assert "Topic 2" not in text
+    assert "An ordinary fit, without noise and with the 2,000 most frequent words, would probably find a clear" in text
     assert all(word in text for word, _ in model.relevant_words(10)[0])
 
 

@@ -107,6 +107,7 @@ def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdict
     text = Page(_render([judged])).text
     assert told in text
     assert "The promise covers every number on this page that was taken from the text." in text
+    assert "An ordinary fit, without noise and with the 2,000 most frequent words, would probably find a clear" in text
     text = Page(_render([replace(judged, privacy=run_model(**UNSOUND).privacy), run_model("b")])).text
     assert "Do not publish as a whole: 1 of the 2 runs have no privacy guarantee." in text
     assert "The promise covers every number" not in text
