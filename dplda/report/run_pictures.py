@@ -132,7 +132,7 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
-    """Draw each listed topic's share of the words, with its interval if `shares` are known."""
+    """Draw each listed topic's share (`share_of`), with its interval if the `shares` of a table are known."""
     values = model.prevalence if shares is None else shares.value
     # The order does not follow a table, so that the two pictures of shares have the same one.
     listed = sorted(model.listed_topics, key=lambda topic: -model.prevalence[topic])
@@ -158,8 +158,8 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
         name=f"{prefix}-prevalence",
         title="How common the topics are",
         alt=f"Bar chart of {len(listed)} topics. The most common is topic {first} with {percent(float(values[first]))} "
-        "of the words.",
-        note=_what_shares_are(model.privacy, noisy=shares is None) + sure,
+        f"{share_of(model, '' if shares is None else model.privacy.unit)}.",
+        note=_what_shares_are(model, by_table=shares is not None) + sure,
         drawing=Bars(bars),
     )
 
@@ -171,22 +171,26 @@ def share_of(model: TopicModel, unit: str = "") -> str:
     return "of what is about these topics" if model.facts.prior_used else "of the words"
 
 
-def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
-    """Say what the prevalence of a topic is a share of (docs/privacy.md, section 0).
+def _what_shares_are(model: TopicModel, by_table: bool) -> str:
+    """Say what the prevalence of a topic, or with `by_table` its share in a table, is a share of (see `share_of`).
 
-    With `noisy`, for a picture without intervals, they add that the order of the shares may be chance.
+    Prevalence is the topic's part of the words, of which a long document counts no more than an ordinary one, because
+    it is clipped. A table averages the proportions of documents (docs/privacy.md, section 2, (vi) and (vii)).
     """
-    unit = unit_of(privacy)
+    privacy, unit = model.privacy, unit_of(model.privacy)
+    of = f"part of an average {unit.one}'s words" if by_table else f"part {share_of(model)}"
     counted = (
-        "each document counts once"
-        if unit.name == "document"
-        else f"the documents of one {unit.one} are averaged first, so that many documents count no more than one"
+        f": the documents of one {unit.one} are averaged first, so that many documents count no more than one"
+        if unit.name != "document"
+        else ": each document counts once"
+        if by_table
+        else ""
     )
     long = " Long documents count no more than ordinary ones." if privacy.sound else ""
     chance = " Shares are estimated from noisy counts, so that their order may be chance."
     return (
-        f"The share of a topic is the part of an average {unit.one}'s words that belongs to it: {counted}.{long} Only "
-        f"words that the run uses are counted.{chance if privacy.sound and noisy else ''}"
+        f"The share of a topic is the {of} that belongs to it{counted}.{long} Only words that the run uses are "
+        f"counted.{chance if privacy.sound and not by_table else ''}"
     )
 
 

@@ -13,13 +13,16 @@ from scipy.special import ndtr, ndtri
 from dplda.budget.accountant import calibrate
 from dplda.budget.events import Event, merge_events
 from dplda.budget.guarantees import Basis, Guarantee
+from dplda.learning.estimates import Estimates
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
 from dplda.report import AllRuns, promise
 from dplda.report.facts import TITLES
-from dplda.report.page import _render
+from dplda.report.page import _render, cards
 from dplda.report.pictures import percent
 from dplda.report.promise import belief_at_most
+from dplda.report.run_pictures import pictures
+from dplda.report.wording import Wording, shown_topics
 from dplda.runs.forecast import REFERENCE_CORPORA, ForecastInputs, units_needed
 
 pytestmark = pytest.mark.usefixtures("without_charts")
@@ -173,13 +176,23 @@ def test_a_size_that_is_a_lower_bound_is_told_as_one() -> None:
     assert "toys: at least about 100 documents. The number is inexact on purpose." in first
 
 
-def test_a_share_is_said_to_be_of_an_average_unit() -> None:
-    text = Page(_render([run_model(unit="Customer")])).text
-    assert "the part of an average customer's words that belongs to it" in text
-    assert "the documents of one customer are averaged first, so that many documents count no more than one" in text
-    document = Page(_render([run_model()])).text
-    assert "an average document's words that belongs to it: each document counts once" in document
-    assert "small differences" not in text + document
+def test_a_share_is_said_to_be_of_the_words_and_by_a_table_of_an_average_unit() -> None:
+    averaged = "the documents of one customer are averaged first, so that many documents count no more than one"
+    long = "Long documents count no more than ordinary ones."
+    customer, document = run_model(unit="Customer"), run_model()
+    for model, by_table, told in (
+        (customer, False, f"The share of a topic is the part of the words that belongs to it: {averaged}. {long}"),
+        (document, False, f"The share of a topic is the part of the words that belongs to it. {long}"),
+        (customer, True, f"the part of an average customer's words that belongs to it: {averaged}."),
+        (document, True, "the part of an average document's words that belongs to it: each document counts once."),
+    ):
+        found = Estimates(model.prevalence, model.prevalence, model.prevalence) if by_table else None
+        (topics,) = shown_topics([model], Wording())
+        (picture,) = (each for each in pictures(model, topics, "run", found) if each.name == "run-prevalence")
+        assert told in picture.note
+        part = f"of the average {model.privacy.unit}." if by_table else "of the words."
+        assert picture.alt.endswith(part)
+        assert cards(model, topics, found)[0]["part"] == part.rstrip(".")
 
 
 def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
