@@ -281,14 +281,14 @@ class Ledger:
         epsilon, *listed = (_GRANT_RANGES["epsilon"].check("epsilon", value) for value in (epsilon, *listed))
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
             raise InputError(
-                "listed totals (--then) must be larger than epsilon, each larger than the one before; "
-                "leave them out for an unbounded grant."
+                "listed totals (--then; in Python, listed=) must be larger than epsilon, each larger than the one "
+                "before; leave them out for an unbounded grant."
             )
         with self._store.writing() as session:
             if listed and self._verified_state(session).charged((dataset,)):
                 raise InputError(
-                    f"Totals can be listed (--then) only before the first output, and dataset {dataset!r} has outputs: "
-                    "a total listed now would guarantee nothing. Leave them out."
+                    f"Totals can be listed (--then; in Python, listed=) only before the first output, and dataset "
+                    f"{dataset!r} has outputs: a total listed now would guarantee nothing. Leave them out."
                 )
             row = schema.GrantRow(
                 number=queries.latest_number(session, schema.GrantRow) + 1,
@@ -317,7 +317,10 @@ class Ledger:
         Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
         """
         if not isinstance(run, str):
-            raise InputError(f"run must be the id of a run or the name of a dataset, got {run!r}. See: dplda runs")
+            raise InputError(
+                f"run must be the id of a run or the name of a dataset, got {run!r}. See: dplda runs (in Python, "
+                "Ledger.runs)"
+            )
         runs = self.runs()
         matches = [r for r in runs if r.id == run]
         if not matches:
@@ -331,7 +334,7 @@ class Ledger:
             meant = "".join(
                 f" Did you mean {close}?" for close in get_close_matches(run, list(dict.fromkeys(names)), n=1)
             )
-            raise InputError(f"Run {run!r} {problem}.{meant} See: dplda runs")
+            raise InputError(f"Run {run!r} {problem}.{meant} See: dplda runs (in Python, Ledger.runs)")
         return matches[0]
 
     def datasets(self) -> list[DatasetRecord]:

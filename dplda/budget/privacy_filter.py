@@ -318,14 +318,15 @@ def refuse_private(state: LedgerState, dataset: str, codes: Collection[str]) -> 
 def _as_before(what: str, value: str) -> str:
     """Say how a run has the unit or the adjacency `value`."""
     if what != "unit":
-        return f"Use --adjacency {value}."
+        return f"Use --adjacency {value} (in Python, adjacency=)."
     if value != DOCUMENT:
         return (
-            f"Protect the same: --unit-field {shlex.quote(value)}. If what is read here has no such column, read the "
-            "file that has it."
+            f"Protect the same: --unit-field {shlex.quote(value)} (in Python, unit_field=). If what is read here has "
+            "no such column, read the file that has it."
         )
     return (
-        "Leave --unit-field out. (To protect both, protect people from the first run on: that covers their documents.)"
+        "Leave --unit-field (in Python, unit_field=) out. (To protect both, protect people from the first run on: that "
+        "covers their documents.)"
     )
 
 
@@ -445,7 +446,7 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
             f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
         )
 
-    late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
+    late = ". A larger grant keeps its guarantee only if --then (in Python, listed=) listed it before the first output"
     larger = f"{command} --epsilon E --delta D"
     enough = [level for level in state.levels(name) if whole.fits(level.capacity)]
     if enough and spent != NOTHING:
@@ -453,7 +454,8 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
     raise BudgetRefused(
         f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} is left "
-        f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger}"
+        f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger} (in "
+        "Python, Ledger.grant)"
     )
 
 

@@ -378,7 +378,7 @@ def reserve_space(directory: str | Path, n_bytes: int) -> None:
         megabytes = -(-n_bytes // 10**6)
         raise InputError(
             f"cannot set aside {megabytes} MB for the model in {folder}: {error.strerror or error}. "
-            "Nothing was spent. Free some space or choose another folder with --out."
+            "Nothing was spent. Free some space or choose another folder (--out; in Python, out=)."
         ) from None
 
 
@@ -420,7 +420,10 @@ def _prepare_folder(folder: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot create the model folder {folder}: {error.strerror or error}.") from None
     if foreign:
-        raise InputError(f"{folder} is not empty. Choose a new folder with --out, or remove it first.")
+        raise InputError(
+            f"{folder} is not empty. Choose a new folder (--out; in Python, out= of fit, or the path of save), or "
+            "remove it first."
+        )
 
 
 def _allocate(path: Path, n_bytes: int) -> None:

@@ -384,5 +384,5 @@ def is_count(run: RunRecord) -> bool:
 def load_counts(run: RunRecord, *, sampling: bool = False) -> Counts:
     """Return the counts that `run` released. Raises `InputError` if it made none."""
     if not is_count(run) or run.result is None:
-        raise InputError(f"Run {run.id} made no counts. List runs with `dplda runs`.")
+        raise InputError(f"Run {run.id} made no counts. List runs with `dplda runs` (Ledger.runs).")
     return Counts.of_released(run.result, run=run.id, of="", dataset=run.dataset, sampling=sampling)

@@ -127,13 +127,15 @@ def find_place(
         series = _series_of(prior, corpus, ledger)
     if series is None:
         if batch is not None:
-            raise InputError(f"batch {batch!r} must be of a series. Name it: --series NAME.")
+            raise InputError(f"batch {batch!r} must be of a series. Name it: --series NAME (in Python, series=).")
         return Place(dataset or corpus.name or UNNAMED, prior=prior)
     if dataset not in (None, series):
         raise InputError(f"a series is a dataset: its name is {series!r} or {dataset!r}, not both. Leave one out.")
     name = batch or corpus.name
     if name is None:
-        raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
+        raise InputError(
+            "a batch of a series needs a name, such as its week. Give one: --batch NAME (in Python, batch=)."
+        )
     previous = [] if ledger is False else batches_before(ledger, series, name)
     if not previous:
         if prior is not None and prior.run is not None and prior.counts is None:
@@ -193,7 +195,8 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
     if not (model.privacy.sound or public):
         raise InputError(
             "the prior is a model that is not private, so that it must be public: its topics would reveal what they "
-            "were learned from in this run. If that text was public, say so with --public-prior."
+            "were learned from in this run. If that text was public, say so with --public-prior (in Python, "
+            "public=True)."
         )
     earlier = model.facts.prior
     declared = earlier is not None and earlier.declared_public

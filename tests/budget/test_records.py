@@ -195,7 +195,7 @@ def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     ledger.grant("reviews", 1.0, 1e-6, listed=[3.0])
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    with pytest.raises(InputError, match="--then"):
+    with pytest.raises(InputError, match=r"--then.*in Python, listed="):
         ledger.grant("reviews", 2.0, 1e-6, listed=[4.0])
     assert list(ledger.dataset("reviews").grant.listed) == [3.0]
 
@@ -220,7 +220,7 @@ def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     with pytest.raises(BudgetRefused, match="--epsilon 4 "):
         spend(ledger, events=large)
-    with pytest.raises(BudgetRefused, match="--then"):
+    with pytest.raises(BudgetRefused, match=r"--then \(in Python, listed=\).*in Python, Ledger\.grant"):
         spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
 
 

@@ -110,7 +110,8 @@ def test_unit_and_adjacency_hold_across_shared_documents(ledger):
 
 def test_a_column_that_is_protected_may_be_in_another_file(ledger):
     spend(ledger, "first", of(ALL), unit="user")
-    read_the_file = r"--unit-field user\. If what is read here has no such column, read the file that has it\."
+    protect = r"--unit-field user \(in Python, unit_field=\)\."
+    read_the_file = rf"{protect} If what is read here has no such column, read the file that has it\."
     with pytest.raises(BudgetRefused, match=read_the_file):
         reserve(ledger, "first")
 

@@ -108,7 +108,7 @@ def test_a_private_batch_does_not_follow_the_numbers_of_one_that_is_not(ledger, 
 
 
 def test_models_of_batches_are_kept_beside_the_ledger(ledger):
-    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": True, "series": "s"}
+    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": WORDS, "series": "s"}
     PrivateLDA(4, batch="one", **options).fit(COUNTS[:1000])
     second = PrivateLDA(batch="two", **options).fit(COUNTS[1000:2000]).model_
     assert len(second.topics) == 4
@@ -126,8 +126,8 @@ def test_a_batch_needs_a_name(ledger, tmp_path):
 
 
 def test_the_estimator_takes_a_series(ledger):
-    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": True, "series": "s"}
-    model = PrivateLDA(4, batch="one", seed_words={"named": ["word1", "word2"]}, **options).fit(COUNTS[:1000]).model_
+    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": WORDS, "series": "s"}
+    model = PrivateLDA(4, batch="one", seed_words={"named": ["w1", "w2"]}, **options).fit(COUNTS[:1000]).model_
     assert list(model.topic_names.values()) == ["named"]
     assert [run.batch for run in ledger.runs()] == ["one"]
 

@@ -197,12 +197,12 @@ def test_attack_3_counts_say_what_their_units_are(home: Path) -> None:
 def test_attack_4_random_state_makes_nothing_silently_public(home: Path) -> None:
     with pytest.raises(InputError, match="simulate_seed"):
         dplda.PrivateLDA(n_components=2, random_state=0)
-    rows = counts(200)
-    spent_on(Ledger(), "survey", Corpus.from_counts(rows, [f"word{i}" for i in range(24)]))
+    rows, words = counts(200), [f"word{i}" for i in range(24)]
+    spent_on(Ledger(), "survey", Corpus.from_counts(rows, words))
     Ledger().grant("toys", unbounded=True)
     for dataset in (None, "survey", "toys"):  # documents with a bounded budget, under whatever name
         with pytest.raises(BudgetRefused, match="--unbounded"):
-            dplda.PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=True).fit(rows)
+            dplda.PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=words).fit(rows)
 
 
 # 5. Grants raised after looking.

@@ -438,14 +438,15 @@ def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Pat
     if 2 * np.count_nonzero(documents) < n_eligible:
         raise InputError(
             f"Most rows have no id in column {store.id_field!r}, or that of an earlier row (exact, not for "
-            "publication), and would contribute nothing. Name the column of each document's own id with --id-field; to "
-            "protect persons with several documents, name theirs with --unit-field."
+            "publication), and would contribute nothing. Name the column of each document's own id with --id-field "
+            "(in Python, id_field=); to protect persons with several documents, name theirs with --unit-field "
+            "(unit_field=)."
         )
     if 2 * np.count_nonzero(kept) < np.count_nonzero(documents):
         raise BudgetRefused(
             "Most documents have an id that another batch of the series has (exact, not for publication): either they "
             "were fitted in that batch, or ids are given again, as row numbers are. Give the documents of the new "
-            "batch alone, or fit a batch again under its own name (--batch)."
+            "batch alone, or fit a batch again under its own name (--batch; in Python, batch=)."
         )
     if kept.all():
         return store, 0
