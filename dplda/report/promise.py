@@ -55,7 +55,7 @@ class StageShare:
     count: int
     """The number of releases."""
     multiplier: float | None
-    """The noise of a release over its sensitivity; None without releases."""
+    """The least noise of a release over its sensitivity; None without noise."""
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
@@ -212,7 +212,7 @@ def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
                 releases=cost(releases).mu_squared / total,
                 clip=cost(clips).mu_squared / total,
                 count=sum(event.count for event in releases),
-                multiplier=releases[0].noise_multiplier if releases else None,
+                multiplier=min((e.noise_multiplier for e in releases if e.noise_multiplier is not None), default=None),
             )
         )
     return shares

@@ -127,7 +127,7 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
         note="Shares of mu squared, the sum in which Gaussian noise adds up, as planned before the first document was "
         f"read. The ledger is charged for the stages that the run reached.{otherwise}",
         drawing=Bars(bars, ("the stage's releases", "placing its clip") if clips else ()),
-        table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
+        table=Table(("stage", "releases", "clip", "number of releases", "least noise over sensitivity"), rows),
     )
 
 

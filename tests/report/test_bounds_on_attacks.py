@@ -121,6 +121,8 @@ def test_a_clip_is_counted_to_its_stage_and_all_shares_are_one() -> None:
     assert shares[0].releases == pytest.approx(3 / total)
     assert (shares[0].count, shares[0].multiplier) == (3, 1.0)
     assert sum(share.releases + share.clip for share in shares) == pytest.approx(1)
+    (tables,) = promise.stage_shares((gaussian(2.5, "table", count=2), gaussian(1.5, "table")))  # of two questions
+    assert (tables.count, tables.multiplier) == (3, 1.5), "the least noise"
 
 
 def test_exact_events_have_no_shares() -> None:
