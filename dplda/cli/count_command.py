@@ -149,10 +149,7 @@ def _show_table(one: CountTable, unit: str) -> None:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
     tell_private_groups(one)
     if summed and (one.totals < 0).any():
-        say(
-            "Negative numbers are shown as 0, so that groups may add up to more than `all`, which is in --json and in "
-            "no CSV file."
-        )
+        say("Negative numbers are shown as 0, so that groups may add up to more than `all`.")
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")
     say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}{what_intervals_hold(one, unit)}")

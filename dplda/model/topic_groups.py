@@ -22,7 +22,7 @@ from dplda.budget.events import NOT_PRIVATE
 from dplda.model.topic_model import TopicModel
 
 _T = TypeVar("_T")
-_SAME = 0.5  # least correlation at which topics of two models are the same
+SAME = 0.5  # least correlation at which topics of two models are the same
 _APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
 _FINDS = 0.3  # ... the mean probability of the other model's topics at least this, and the words of both so many:
@@ -237,7 +237,7 @@ class ComparedTopics:
     @property
     def same(self) -> tuple[TopicPair, ...]:
         """The matched topics that are the same; none where the models share too few words to tell."""
-        return () if self.too_few_words else tuple(pair for pair in self.pairs if pair.correlation >= _SAME)
+        return () if self.too_few_words else tuple(pair for pair in self.pairs if pair.correlation >= SAME)
 
     @property
     def unclear(self) -> tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]]:

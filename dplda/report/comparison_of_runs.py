@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from dplda.model import TopicModel
-from dplda.model.topic_groups import ComparedTopics, contrast
+from dplda.model.topic_groups import SAME, ComparedTopics, contrast
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
-_SAME = 0.5  # the correlation from which topics are called the same (`ComparedTopics.same`)
 _AGREEMENT = "0.00", "1.00"  # the ends of the scale of a heat map
 _SCALE = "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0."
 _DEFINITION = (
     "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
     "over the words that both runs have. Topics are matched one to one so that the sum of their correlations is "
-    f"largest; they are called the same from {_SAME} on."
+    f"largest; they are called the same from {SAME} on."
 )
 
 
@@ -38,7 +38,12 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     for (i, j), each in compared.items():
         table[i, j] = table[j, i] = each.agreement
     reference = int(table.sum(axis=0).argmax())
-    return [_overview(table, names), _against(models, names, topics, reference, compared)]
+    few = ", ".join(f"{i + 1} and {j + 1}" for (i, j), each in compared.items() if each.too_few_words)
+    unsure = (
+        f" Runs {few} have too few words in common to tell: one of them may make two topics look alike." if few else ""
+    )
+    drawn = [_overview(table, names), _against(models, names, topics, reference, compared)]
+    return [replace(picture, note=picture.note + unsure) for picture in drawn]
 
 
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
@@ -62,7 +67,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         near, unclear = list[str](), list[str]()
         for pair in compared.unclear[side]:
             topic, partner = pair.topics[side], pair.topics[1 - side]
-            if pair.correlation >= _SAME and partner in taken:  # each topic is the same as one other at most
+            if pair.correlation >= SAME and partner in taken:  # each topic is the same as one other at most
                 matched = few[side][taken[partner]]
                 near.append(f"{few[side][topic]} (near “{few[1 - side][partner]}”, the same as “{matched}”)")
             else:
