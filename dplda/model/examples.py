@@ -75,7 +75,7 @@ class Examples:
                 topics[int(each["topic"])] = tuple(texts)
             source, private = one_line(record["source"], _LONGEST_SOURCE), record.get("public", True) is not True
             read = int(record.get("texts", 0)), int(record.get("too_few_known_words", 0))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             raise InputError("examples must be texts with a share and an id, by topic.") from None
         shares = [each.share for found in topics.values() for each in found]
         if not all(0 <= topic < n_topics for topic in topics) or not all(map(math.isfinite, shares)):

@@ -247,6 +247,7 @@ def test_a_hidden_word_hides_the_texts_that_have_it(dplda, shop, forum: Path, ho
         lambda record: "{",
         lambda record: json.dumps({**record, "run": "other-aaaaaa"}),
         lambda record: json.dumps({**record, "format_version": 2}),
+        lambda record: json.dumps({**record, "texts": float("inf")}),
         lambda record: json.dumps({**record, "topics": [{"topic": 2, "examples": []}]}),
         lambda record: json.dumps({**record, "topics": [{"topic": 0, "examples": [{"text": 1}]}]}),
         lambda record: "[]",
