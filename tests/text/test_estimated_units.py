@@ -52,7 +52,9 @@ def test_people_are_counted_unless_the_corpus_is_large(tmp_path: Path, monkeypat
     sample = read_sample(tmp_path / "x.jsonl", ReadOptions())
     assert find_units(sample, "u") == (2000, 2000, 2000)
     monkeypatch.setattr(f"dplda.text.sampling.{limit}", 1000)
-    number, least, most = find_units(sample, "u")
+    found = find_units(sample, "u")
+    assert found is not None
+    number, least, most = found
     assert least == len({row["u"] for row in sample.rows}) <= number < 2000 < most
 
 
