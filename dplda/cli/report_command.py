@@ -279,14 +279,19 @@ def _plan(run: str, ledger_path: Path | None) -> RunRecord | None:
 def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ...], list[RunRecord]]:
     """Return those of `runs` that are about topics, and the records of the others, which made counts or words.
 
-    Raises `InputError` if none is about topics.
+    A plan without topics is one of the others beside topics, and alone has a page of its own. Raises `InputError` if
+    none is about topics.
     """
     from dplda.budget.ledger_records import released_in_words
-    from dplda.runs.counting import is_count
-    from dplda.runs.group_words import is_words
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import indicators_of
 
     records = {run: _recorded(run, ledger_path) for run in runs}
-    counted = {run: each for run, each in records.items() if each is not None and (is_count(each) or is_words(each))}
+    if len(records) == 1 and (only := records[runs[0]]) is not None and is_plan(only):
+        return tuple(runs), []
+    counted = {
+        run: each for run, each in records.items() if each is not None and not each.model and indicators_of(each)
+    }
     if len(counted) == len(records):
         first = next(iter(counted.values()))
         raise InputError(
@@ -310,7 +315,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     These are those of the `counted` runs, or the latest ones. Of several tables of the same groups, only the one with
     the least noise is included. Raises `InputError` for counts of other texts.
     """
-    from dplda.runs.questions import latest_indicators, load_indicators
+    from dplda.runs.questions import indicators_of, latest_indicators
     from dplda.runs.tabulation import best_tables
 
     ledger = find_ledger(ledger_path)
@@ -322,7 +327,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
     return [
         *(tables for name in names for tables in best_tables(ledger, name)),
-        *(map(load_indicators, counted) if counted else []),
+        *(answers for run in counted for answers in indicators_of(run)),
         *(answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)),
     ]
 

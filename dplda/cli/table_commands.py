@@ -491,7 +491,7 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
     if not pairs:
         return
     if not certain:
-        say(f"No difference {one.since} holds with 95 % probability.")
+        say(one.no_changes)
         return
     say(f"Differences {one.since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:

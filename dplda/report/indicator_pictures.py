@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dplda.base.config import MINIMUM_LENGTH
@@ -69,22 +70,27 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
     """
     drawn: list[Picture] = []
     alone = {(answers.dataset, *subject(each)) for answers in all_answers for each in answers if len(each.by) == 1}
+    several = len({answers.run for answers in all_answers}) > 1
     for run, answers in enumerate(all_answers):
+        of_run = list[Picture]()
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
             if isinstance(table, WordTable):
-                drawn.append(_words(table, answers, name, hidden))
+                of_run.append(_words(table, answers, name, hidden))
             elif isinstance(table, CountTable):
                 if not table.by or is_drawn_whole(table):
-                    drawn.append(_counts(table, answers, f"{name}-0"))
+                    of_run.append(_counts(table, answers, f"{name}-0"))
                     continue
-                drawn.append(_combinations(table, answers, name))
+                of_run.append(_combinations(table, answers, name))
                 parts = map(table.over, range(len(table.by)))
-                drawn += [
+                of_run += [
                     _counts(part, answers, f"{name}-{number}", of=in_words(table, answers))
                     for number, part in enumerate(parts)
                     if (answers.dataset, *subject(part)) not in alone
                 ]
+        drawn += (
+            [replace(each, title=f"{each.title} (run {shown(answers.run)})") for each in of_run] if several else of_run
+        )
     return drawn
 
 

@@ -241,7 +241,9 @@ def answers_section(
         if are_indicators(each)
         and any(each.run == m.facts.run if m.facts.series else each.dataset == m.facts.dataset for m in models)
     ]
-    runs = dict.fromkeys(each.run for each in found if each.run not in [model.facts.run for model in models])
+    runs = dict.fromkeys(each.run for each in found)
+    if set(runs) <= {model.facts.run for model in models}:
+        runs = {}  # the page says what they are of
     return {"pictures": indicator_pictures.pictures(found, prefix, hidden), "runs": [shown(run) for run in runs]}
 
 

@@ -221,7 +221,7 @@ def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str =
         return "All of them are too small to tell."
     certain = _certain(table, names, noun)
     if not certain:
-        return f"No difference {table.since} holds with 95 % probability."
+        return table.no_changes
     more = f"; and {len(certain) - _MOST_CHANGES} more" if len(certain) > _MOST_CHANGES else ""
     return f"With 95 % probability, all of these hold: {'; '.join(certain[:_MOST_CHANGES])}{more}."
 

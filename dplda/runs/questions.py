@@ -29,7 +29,7 @@ from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
 from dplda.runs.group_words import is_words, least_groups, load_words, plan_words
 from dplda.runs.indicator_tables import Counts, Words
-from dplda.runs.plan_parts import PLAN, is_plan, with_parts
+from dplda.runs.plan_parts import PLAN, is_plan, parts_of, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
@@ -375,6 +375,11 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
 def load_indicators(run: RunRecord) -> Counts | Words:
     """Return the counts or words that `run` released."""
     return load_counts(run) if is_count(run) else load_words(run)
+
+
+def indicators_of(run: RunRecord) -> list[Counts | Words]:
+    """Return the counts and words that `run` released, as answers of a plan or alone."""
+    return [load_indicators(each) for each in parts_of(run) if is_count(each) or is_words(each)]
 
 
 def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:

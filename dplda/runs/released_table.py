@@ -178,6 +178,12 @@ class ReleasedTable:
         return "between a group and all others" if self.period_axis is None else "from one period to the next"
 
     @property
+    def no_changes(self) -> str:
+        """What is so if `changes` are none, in words."""
+        slow = "" if self.period_axis is None else " A slow rise or fall over several periods is not looked for."
+        return f"No difference {self.since} holds with 95 % probability.{slow}"
+
+    @property
     def _summed(self) -> np.ndarray:
         """m, the number of the run's topics in each topic, (n_topics,)."""
         return np.array(self.parts or [1] * self.n_topics, float)

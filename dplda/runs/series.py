@@ -61,7 +61,7 @@ def _folder(run: RunRecord) -> Path:
     """Return the folder of the model of `run`. Raises `InputError`, which says why, if there is none."""
     if not run.model:
         if run.result is not None:
-            alone = f"`dplda report {run.id}` writes a page of this run alone: only runs with topics can share one."
+            alone = f"`dplda report {run.id}` writes a page of them."
             raise InputError(
                 f"Run {run.id} released {released_in_words(run.parameters)} and no topics. "
                 f"{alone if is_plan(run) else 'List runs with `dplda runs` (Ledger.runs).'}"

@@ -459,13 +459,18 @@ class Misfits:
 
     def in_words(self, given_by: str = "date_format=") -> str:
         """Tell the misfits; `given_by` is what is written before a format of dates, as in `say_formats`."""
-        # Only all are 100 %, and none are 0 %.
-        percents = {reason: 100 if n == 1 else min(max(round(100 * n), 1), 99) for reason, n in self.shares.items()}
-        listed = [f"{percent} % {reason}" for reason, percent in percents.items()]
+        listed = [f"{_in_percent(share)} {reason}" for reason, share in self.shares.items()]
         listed += [f"none is in {group}" for group in self.absent]
         readable = f" Their dates can be read with {say_formats(self.formats, given_by)}." if self.formats else ""
         found = ", ".join(listed) or "all can be grouped"
         return f"Of the first {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
+
+
+def _in_percent(share: float) -> str:
+    """Format a share above 0; only all are 100 %."""
+    if share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
 def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:

@@ -176,14 +176,17 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert not (home / "none.html").exists()
 
 
-def test_a_run_of_a_plan_without_topics_is_told_to_have_a_page_of_its_own(dplda, home, plan):
+def test_a_run_of_a_plan_without_topics_has_a_page_of_its_own_or_shares_that_of_topics(dplda, home, plan):
     counted = written(home, "counted.yaml", epsilon=1, questions=[PLAN["questions"][2]])
     assert dplda("ask", counted, "--yes").status == 0
     assert dplda("ask", plan, "--yes").status == 0
     without, topics = (run.id for run in Ledger().runs())
+    for number, runs in enumerate(((topics, without), (without, topics))):
+        assert dplda("report", *runs, "-o", f"{number}.html").status == 0
+        page = (home / f"{number}.html").read_text(encoding="utf-8")
+        assert f"Counted in run <bdi>{without}</bdi>" in page
+        assert page.count(f"(run {without})") == 0, "one run has counts, which the line above names"
     for command in (
-        ("report", without, topics),
-        ("report", topics, without),
         ("topics", without),
         ("export", without, "--to", "csv", "--out", "x"),
         ("tree", without),

@@ -151,6 +151,11 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
         assert text.count(told) == 1
     assert text.index(told) < text.index("Run 1: a")
     assert "need not be those" not in Page(_render([run_model("toys-counted")], tables=[counted])).text
+    again = replace(counted, run="toys-again")
+    text = Page(_render([run_model("toys-counted")], tables=[counted, again])).text
+    assert "Counted in runs toys-counted and toys-again, whose documents" in text
+    for run in ("toys-counted", "toys-again"):
+        assert f"(run {run})" in text
 
 
 @pytest.mark.usefixtures("without_charts")
