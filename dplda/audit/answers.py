@@ -96,7 +96,10 @@ QUESTIONS = {
         Question("small_groups", "which groups may be too small to be seen, and how readers are warned"),
         Question("legal_basis", "the legal basis (GDPR Art. 6, and Art. 9 for special categories)"),
         Question("data_categories", "which personal data the documents hold, special categories among them"),
-        Question("data_subjects", "who the people are, how many, and whether they are vulnerable"),
+        Question(
+            "data_subjects",
+            "who the people are, about how many (an exact number is not protected), and whether they are vulnerable",
+        ),
         Question("recipients", "processors, recipients and transfers to third countries, or: none"),
         Question("retention", "how long documents, prepared stores, ledger and topics are kept"),
         Question("necessity", "why the purpose needs these documents, and why less would not do"),

@@ -76,7 +76,7 @@ def _delta(facts: Facts) -> tuple[State, str]:
     if failures <= bound and delta <= _SUSPICIOUS:
         return State.PARTLY, (
             f"{text} Delta is larger, but comes from converting Gaussian noise, which does not fail outright; only "
-            f"failure probabilities of {at_least(failures)} in all could, and they are below 1/n^2."
+            f"failure probabilities ({at_least(failures)} for all that epsilon covers) could, and are below 1/n^2."
         )
     return State.NOT_MET, f"{text} Delta is larger."
 

@@ -477,7 +477,7 @@ def _tell(report: Report) -> None:
                 "Before the first run, fix what all runs together may spend, unless you have: `dplda budget grant "
                 "--help` says how."
             )
-        if report.for_fit and _SIZED & set(shlex.split(report.command)):
+        if report.price is None and report.for_fit and _SIZED & set(shlex.split(report.command)):
             say("The settings below follow from the size of your text: whoever sees them learns something of it.")
         say(f"{report.condition or 'Next'}:")
         say(f"  {report.command}")

@@ -269,7 +269,7 @@ def _share(topic: dict[str, Any]) -> str:
 def _helps(model: TopicModel) -> str:
     """Say what would make more of the topics of `model` clear; a prior only if there was none to try."""
     public = "" if model.facts.prior is not None else "Public text about the same things (--prior), more"
-    return f"{public or 'More'} documents or a larger epsilon would help; `dplda plan` forecasts how much."
+    return f"{public or 'More'} documents or a larger epsilon would help."
 
 
 def _write_csv(

@@ -81,8 +81,9 @@ def draw_table(table: ReleasedTable) -> Drawing:
     if isinstance(table, WordTable):
         found = certain_words(table)
         if not found:
-            raise InputError(f"no word is certainly more frequent in a group than elsewhere: {MORE_CERTAIN}.")
-        return _drawing(label, "Words that are more frequent in one group than elsewhere", *_drawn(dots(found)))
+            raise InputError(f"no word is certainly more frequent in a group than {table.others}: {MORE_CERTAIN}.")
+        title = f"Words that are more frequent in one group than {table.others}"
+        return _drawing(label, title, *_drawn(dots(found, table.others)))
     titles = table.titles or [""] * table.n_topics
     numbered = table.noun == ReleasedTable.noun
     names = {topic: f"{topic} {title}".strip() if numbered else title for topic, title in enumerate(titles)}

@@ -265,7 +265,7 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         f"A dot says how many times as frequent a word is in a group as {elsewhere}; the line contains the true "
         "number, which an arrow says may be off the picture. Shown are words that are certainly more frequent: all of "
         "these hold together with 95 % probability. A line without a dot: the word cannot be told from one that is "
-        "unused elsewhere, so that only the left end of the line is known."
+        "unused there, so that only the left end of the line is known."
         if drawn
         else f"No word is certainly more frequent in a group than {elsewhere}: {MORE_CERTAIN}."
     ]
@@ -274,11 +274,11 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     notes += [OWN_WORDS] if any(map(category_of, table.by)) and drawn else []
     return Picture(
         name=name,
-        title=f"Words that are more frequent in one group than elsewhere, by {by}",
+        title=f"Words that are more frequent in one group than {table.others}, by {by}",
         alt=f"Words that are more frequent in each of {len(drawn)} groups by {by}, with how many times.",
         note=" ".join(notes),
-        drawing=dots(drawn) if drawn else Bars([]),
-        table=_word_numbers(drawn, by) if drawn else None,
+        drawing=dots(drawn, table.others) if drawn else Bars([]),
+        table=_word_numbers(drawn, by, table.others) if drawn else None,
         definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
         f"have them, among those with at least {MINIMUM_LENGTH} words of any kind. {WEIGHED} Of one "
         f"{shown(words.privacy.unit)}, these words and others of their run together reveal at most what "
@@ -301,8 +301,8 @@ def _group(table: WordTable, row: Sequence[str]) -> str:
     return shown(", ".join(f"{category}: {group}" if category else group for category, group in named))
 
 
-def dots(groups: dict[str, list[WordContrast]]) -> Chart:
-    """Draw a heading for each group, and below it a dot with an interval for each word."""
+def dots(groups: dict[str, list[WordContrast]], others: str) -> Chart:
+    """Draw a heading for each group, and below it a dot with an interval for each word, beside that of the `others`."""
     most = max((_MOST_ROWS - len(groups)) // len(groups), 1)
     kept = {group: found[:most] for group, found in groups.items()}
     found = [each for words in kept.values() for each in words]
@@ -335,13 +335,13 @@ def dots(groups: dict[str, list[WordContrast]]) -> Chart:
         panel.tick_params(axis="y", length=0)
         panel.grid(visible=False, axis="y")
         panel.axvline(1, color=INK, linewidth=1)
-        panel.set_xlabel("times as frequent as elsewhere")
+        panel.set_xlabel(f"times as frequent as {others}")
 
     height = 60 + _ROW * n_rows
     return Chart(draw, height=height, narrow_height=height)
 
 
-def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
+def _word_numbers(groups: dict[str, list[WordContrast]], by: str, others: str) -> Table:
     rows = [
         (
             group,
@@ -353,7 +353,7 @@ def _word_numbers(groups: dict[str, list[WordContrast]], by: str) -> Table:
         for group, words in groups.items()
         for each in words
     ]
-    return Table((by, "word", "times as frequent", "weighted share here", "weighted share elsewhere"), rows)
+    return Table((by, "word", "times as frequent", "weighted share here", f"weighted share {others}"), rows)
 
 
 def _lift(contrast: WordContrast) -> str:

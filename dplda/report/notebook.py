@@ -90,7 +90,7 @@ def _result(tables: Sequence[tuple[str, Table | Markup, str]], warnings: Sequenc
 def _title(table: ReleasedTable, tables: Tables) -> str:
     by = in_words(table, tables)
     if isinstance(table, WordTable):
-        return f"Words that seem more frequent in one group than elsewhere, by {by}, and which are certainly so"
+        return f"Words that seem more frequent in one group than {table.others}, by {by}, and which are certainly so"
     title = heading(table, by) if table.by else f"How common the {table.noun} are"
     if isinstance(table, CountTable):
         title += f", counted in {shown(counted_as(table, tables.privacy.unit))}"

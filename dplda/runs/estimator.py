@@ -93,11 +93,13 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ]
     )
 
-    def fit(self, X: Any, y: Any = None, *, units: Sequence[Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, units: Sequence[Any] | None = None, unit: str | None = None) -> Self:
         """Learn topics of X; y is ignored.
 
         X are counts (n_documents, n_words), dense or sparse, or a `Corpus`, or texts (`Corpus.from_texts`). `units`
-        (n_documents,) names the person of each row of a matrix, if persons are to be protected; a corpus names its own.
+        (n_documents,) names the person of each row of a matrix, if persons are to be protected, and `unit` says what
+        they are, such as ``"customer"`` (by default the name of the column `units`, or ``"unit"``); a corpus names its
+        own.
         """
         if _is_text(X):
             if units is not None:
@@ -136,7 +138,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "order of the columns, with public_vocabulary=WORDS.",
             )
         words = words or [f"word{i}" for i in range(X.shape[1])]
-        counts = Corpus.from_counts(X, words, units, public_vocabulary=True, refuse_weights=charged)
+        counts = Corpus.from_counts(
+            X, words, units, public_vocabulary=True, unit=unit or getattr(units, "name", None), refuse_weights=charged
+        )
         return self._learn(counts, words)
 
     def _names_of_columns(self, n_columns: int) -> list[str] | None:

@@ -221,6 +221,11 @@ class WordTable(IndicatorTable):
     noun = "words"
 
     @property
+    def others(self) -> str:
+        """What a group is compared with, in words."""
+        return "in the other group" if self.compares_two else super().others
+
+    @property
     def _others(self) -> np.ndarray:
         """Which rows each row is compared with, (n_rows, n_rows): all others, or the other one of two groups."""
         n_rows = len(self.rows)

@@ -226,4 +226,6 @@ def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str
         if key not in known:
             near = get_close_matches(str(key), known, n=1)
             meant = f" Did you mean {near[0]!r}?" if near else f" Known are {', '.join(known)}."
+            if key == "prior":
+                meant = " A prior is for dplda fit alone: fit with it, then use dplda tabulate, count and words."
             raise InputError(f"{where} has a key {str(key)!r} that dplda does not know.{meant}")

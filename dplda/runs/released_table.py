@@ -30,7 +30,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from dplda.base.characters import replace_unsafe
 from dplda.base.config import MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
 from dplda.base.frames import frame_of
@@ -111,8 +110,6 @@ class ReleasedTable:
     """How many topics of the run each topic contains, m; empty if none were merged."""
     warning_label: str = ""
     """What marks it if it has no proven guarantee (`PrivacyStatement.warning_label`); `Tables` sets it."""
-    unit: str = ""
-    """What is protected; `Tables` sets it."""
 
     def __post_init__(self) -> None:
         rows = len(self.rows)
@@ -131,17 +128,10 @@ class ReleasedTable:
     def _repr_html_(self) -> str | None:
         """Show the estimates in a notebook, as pandas does; without it, the notebook shows the table in short."""
         try:
-            frame = self.to_frame()
+            shown: str = self.to_frame()._repr_html_()
         except InputError:
             return None
-        ends = ("", "_low", "_high")
-        units = {f"units{end}": replace_unsafe(f"{self.counted(self.unit)}s{end}") for end in ends if self.unit}
-        shown: str = frame.rename(columns=units)._repr_html_()
         return shown
-
-    def counted(self, unit: str) -> str:
-        """Name what each 1 in `counts` is, if `unit` is protected."""
-        return unit
 
     @property
     def name(self) -> str:
@@ -547,9 +537,8 @@ class Tables(Sequence[ReleasedTable]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "same_documents", self.same_documents or self.of == self.run)
-        label, unit = self.privacy.warning_label, self.privacy.unit
-        tables = tuple(replace(table, warning_label=label, unit=unit) for table in self.tables)
-        object.__setattr__(self, "tables", tables)
+        label = self.privacy.warning_label
+        object.__setattr__(self, "tables", tuple(replace(table, warning_label=label) for table in self.tables))
 
     def __repr__(self) -> str:
         promise = self.privacy.warning_label or f"epsilon={self.privacy.epsilon:g}"
