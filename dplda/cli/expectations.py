@@ -27,7 +27,6 @@ def tell_expected(
     command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
     is typed, None standing for one that stays; by default, as options.
     """
-    from dplda.learning.settings import DEFAULTS
     from dplda.runs.advice import USUAL, advise, clearer, judge, supported_topics, typed_options
     from dplda.runs.enough import COUNTS_OF_PERSONS
 
@@ -35,7 +34,7 @@ def tell_expected(
     n_units, unit = report.n_units, report.unit
     if not n_units:
         return []
-    best = advise(n_units) if settings is None else advise(n_units, settings)
+    best = (clearer(n_units) or advise(n_units)) if settings is None else advise(n_units, settings)
     given = best if settings is None else judge(settings, n_units)
     with_prior = settings is not None and settings.prior is not None
     if with_prior and given.prior_helps:
@@ -83,7 +82,7 @@ def tell_expected(
             "(--prior) you may ask for more topics or spend less."
         )
     else:
-        better = None if given.some_clear or with_prior else clearer(n_units, settings or DEFAULTS)
+        better = None if given.some_clear or with_prior or settings is None else clearer(n_units, settings)
         hint = "" if better is None else f" With {typed(better.topics, better.epsilon)}, some would be called clear."
         report.remarks.append(f"About {number}, {asked}: {given.verdicts[:1].lower()}{given.verdicts[1:]}{hint}")
     return proposed if settings is None else []

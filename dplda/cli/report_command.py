@@ -116,7 +116,7 @@ def report(
         write_answers(findings, output, together, wording=wording, examples=examples)
         _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)
         return
-    of_topics = [_with_model(run, ledger_path) for run in runs]
+    of_topics = list(dict.fromkeys(_with_model(run, ledger_path) for run in runs))
     models = [open_model(run, ledger_path) for run in of_topics]
     write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
     named = [model.facts.run for model in models]

@@ -36,12 +36,10 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     compared = {(i, j): contrast(models[i], models[j]) for i, j in combinations(range(len(models)), 2)}
     table = np.eye(len(models))
     for (i, j), each in compared.items():
-        table[i, j] = table[j, i] = each.agreement
-    reference = int(table.sum(axis=0).argmax())
+        table[i, j] = table[j, i] = np.nan if each.too_few_words else each.agreement
+    reference = int(np.nansum(table, axis=0).argmax())
     few = ", ".join(f"{i + 1} and {j + 1}" for (i, j), each in compared.items() if each.too_few_words)
-    unsure = (
-        f" Runs {few} have too few words in common to tell: one of them may make two topics look alike." if few else ""
-    )
+    unsure = f" A question mark: runs {few} have too few words in common to tell." if few else ""
     drawn = [_overview(table, names), _against(models, names, topics, reference, compared)]
     return [replace(picture, note=picture.note + unsure) for picture in drawn]
 
@@ -113,13 +111,14 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
     cells = [
         [_cell(float(table[i, j]), f"{one}, {other}") for j, other in enumerate(titles)] for i, one in enumerate(titles)
     ]
-    apart = table[~np.eye(len(table), dtype=bool)]
+    known = table[~np.eye(len(table), dtype=bool) & np.isfinite(table)]
+    told = f" Matched topics agree by {known.min():.2f} to {known.max():.2f}." if len(known) else ""
     numbers = [f"run {i + 1}" for i in range(len(names))]
-    rows = [(title, *(f"{value:.2f}" for value in table[i])) for i, title in enumerate(titles)]
+    rows = [(title, *(_number(value) for value in table[i])) for i, title in enumerate(titles)]
     return Picture(
         name="agreement",
         title="How far the runs agree",
-        alt=f"Heat map of {len(names)} runs. Matched topics agree by {apart.min():.2f} to {apart.max():.2f}.",
+        alt=f"Heat map of {len(names)} runs.{told}",
         note=f"How far the two runs' topics, matched one to one, collect the same documents, on average. {_SCALE}",
         definition=_DEFINITION,
         drawing=Heat(titles, numbers, cells, _AGREEMENT),
@@ -128,7 +127,12 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
 
 
 def _cell(value: float, told: str) -> Cell:
-    return Cell(max(value, 0.0), f"{value:.2f}", told)
+    return Cell(None if np.isnan(value) else max(value, 0.0), _number(value), told)
+
+
+def _number(value: float) -> str:
+    """Format a correlation; a question mark stands for one over too few words."""
+    return "?" if np.isnan(value) else f"{value:.2f}"
 
 
 def _against(
@@ -145,19 +149,21 @@ def _against(
     values: dict[int, dict[int, float]] = {topic: {} for topic in listed}
     cells = {topic: [Cell(None, "–", "the other run has fewer topics")] * len(others) for topic in listed}
     for column, i in enumerate(others):
-        side = 0 if reference < i else 1
-        for pair in compared[min(reference, i), max(reference, i)].pairs:
+        side, of_two = 0 if reference < i else 1, compared[min(reference, i), max(reference, i)]
+        for topic in listed if of_two.too_few_words else ():
+            values[topic][i], cells[topic][column] = np.nan, _cell(np.nan, "too few words in common")
+        for pair in () if of_two.too_few_words else of_two.pairs:
             topic, partner = pair.topics[side], pair.topics[1 - side]
             values[topic][i] = pair.correlation
             told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {pair.correlation:.2f}"
             cells[topic][column] = _cell(pair.correlation, shown(told))
     rows = [
-        (labels[topic], *(f"{values[topic][i]:.2f}" if i in values[topic] else "–" for i in others)) for topic in listed
+        (labels[topic], *(_number(values[topic][i]) if i in values[topic] else "–" for i in others)) for topic in listed
     ]
     fewer = any(len(found) < len(others) for found in values.values())
     dash = " A dash: the other run has fewer topics, and none is left to match." if fewer else ""
-    firm = max(listed, key=lambda topic: sum(values[topic].values()))
-    loose = min(listed, key=lambda topic: sum(values[topic].values()))
+    summed = {topic: float(np.nansum(list(found.values()))) for topic, found in values.items()}
+    firm, loose = max(listed, key=summed.__getitem__), min(listed, key=summed.__getitem__)
     return Picture(
         name="matched-topics",
         title="Which topics every run finds",

@@ -171,3 +171,15 @@ def test_a_cell_without_a_topic_has_a_dash_that_is_explained() -> None:
     assert found.note.endswith("A dash: the other run has fewer topics, and none is left to match.")
     (_, found) = pictures(models[:1] * 3, ["A", "B", "C"], shown_topics(models[:1] * 3, Wording()))
     assert "A dash" not in found.note
+
+
+def test_runs_with_few_common_words_have_question_marks_beside_others() -> None:
+    first, second, few = planted(range(6), 1), planted(range(6), 2), planted(range(6), 3)
+    few = replace(few, vocabulary=[w if i % 4 == 0 else f"other {w}" for i, w in enumerate(few.vocabulary)])
+    models = (few, first, second)
+    agreement, matched = pictures(models, ["few", "first", "second"], shown_topics(models, Wording()))
+    assert agreement.table.rows[0][1:] == ("1.00", "?", "?")
+    assert "?" not in agreement.table.rows[1][2:]
+    assert matched.note.startswith("Rows are topics of run 2")
+    assert {row[1] for row in matched.table.rows} == {"?"}
+    assert "A question mark: runs 1 and 2, 1 and 3 have too few words in common to tell." in matched.note
