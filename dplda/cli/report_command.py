@@ -122,9 +122,10 @@ def report(
     named = [model.facts.run for model in models]
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
-        names = ", --name" if len(models) == 1 else ""
-        gives = ", name topics" if len(models) == 1 else ""
-        say(f"--title{names} and --hide give it a title{gives} and leave words out, for free.")
+        hint = "--title and --hide give it a title and leave words out"
+        if len(models) == 1:
+            hint = "--title, --name and --hide give it a title, name topics and leave words out"
+        say(f"{hint}, for free.")
 
 
 def write_page(
