@@ -158,6 +158,14 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
         assert f"(run {run})" in text
 
 
+def test_what_is_said_at_length_is_below_a_picture() -> None:
+    of_persons = counts(replace(count_table(), documents_per_person=2))
+    of_persons = replace(of_persons, privacy=replace(of_persons.privacy, unit="customer"))
+    page = _render([run_model()], tables=[counts(count_table()), of_persons])
+    said = re.findall(r'(?s)<figure class="([^"]*)".*?<figcaption>(.*?)</figcaption>', page)
+    assert {("long" in kind, len(note) > 600) for kind, note in said if "bare" not in kind} == {(0, 0), (1, 1)}
+
+
 @pytest.mark.usefixtures("without_charts")
 def test_words_of_earlier_batches_need_nobody_in_this_one() -> None:
     first = with_facts(run_model(), series="toys", batch="2026-09", words="private")
