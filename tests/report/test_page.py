@@ -159,9 +159,10 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
 
 
 def test_what_is_said_at_length_is_below_a_picture() -> None:
-    of_persons = counts(replace(count_table(), documents_per_person=2))
-    of_persons = replace(of_persons, privacy=replace(of_persons.privacy, unit="customer"))
-    page = _render([run_model()], tables=[counts(count_table()), of_persons])
+    many = tuple(f"a category with a name of some length, {number}" for number in range(8))
+    shares = ((0.05,) * 8, (0.9,) * 8)
+    by_team = count_table(("team",), (("heat", "cash"),), shares, (1000.0, 1000.0), many)
+    page = _render([run_model()], tables=[counts(count_table(), by_team)])
     said = re.findall(r'(?s)<figure class="([^"]*)".*?<figcaption>(.*?)</figcaption>', page)
     assert {("long" in kind, len(note) > 600) for kind, note in said if "bare" not in kind} == {(0, 0), (1, 1)}
 
