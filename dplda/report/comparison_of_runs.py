@@ -150,9 +150,11 @@ def _against(
     cells = {topic: [Cell(None, "–", "the other run has fewer topics")] * len(others) for topic in listed}
     for column, i in enumerate(others):
         side, of_two = 0 if reference < i else 1, compared[min(reference, i), max(reference, i)]
-        for topic in listed if of_two.too_few_words else ():
-            values[topic][i], cells[topic][column] = np.nan, _cell(np.nan, "too few words in common")
-        for pair in () if of_two.too_few_words else of_two.pairs:
+        if of_two.too_few_words:
+            for topic in listed:
+                values[topic][i], cells[topic][column] = np.nan, _cell(np.nan, "too few words in common")
+            continue
+        for pair in of_two.pairs:
             topic, partner = pair.topics[side], pair.topics[1 - side]
             values[topic][i] = pair.correlation
             told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {pair.correlation:.2f}"

@@ -258,20 +258,8 @@ def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
-    columns = (
-        *(
-            "run",
-            "dataset",
-            "size (inexact on purpose)",
-            "placement",
-            "epsilon",
-            "delta",
-            "unit",
-            "adjacency",
-            "private",
-        ),
-        *("topics", "supported"),
-    )
+    of_run = ("run", "dataset", "size (inexact on purpose)", "placement", "epsilon", "delta", "unit", "adjacency")
+    columns = (*of_run, "private", "topics", "supported")
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
         facts, privacy = model.facts, model.privacy
