@@ -138,9 +138,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "order of the columns, with public_vocabulary=WORDS.",
             )
         words = words or [f"word{i}" for i in range(X.shape[1])]
-        counts = Corpus.from_counts(
-            X, words, units, public_vocabulary=True, unit=unit or getattr(units, "name", None), refuse_weights=charged
-        )
+        column = getattr(units, "name", None)
+        unit = unit or (None if column is None else str(column))
+        counts = Corpus.from_counts(X, words, units, public_vocabulary=True, unit=unit, refuse_weights=charged)
         return self._learn(counts, words)
 
     def _names_of_columns(self, n_columns: int) -> list[str] | None:

@@ -60,6 +60,9 @@ def test_the_rows_of_a_matrix_may_be_of_persons_who_are_then_protected(planted):
     estimator = PrivateLDA(n_components=3, epsilon=20.0, simulate_seed=1, ledger=False)
     assert estimator.fit(counts).privacy_.unit == "document"
     assert estimator.fit(counts, units=owners).privacy_.unit == "unit"
+    assert estimator.fit(counts, units=owners, unit="customer").privacy_.unit == "customer"
+    for name in ("movie", 5):
+        assert estimator.fit(counts, units=pd.Series(owners, name=name)).privacy_.unit == str(name)
     with pytest.raises(InputError, match="unit_field='person'"):
         estimator.fit(["one text here", "two texts here"], units=[1, 2])
 
