@@ -27,6 +27,7 @@ from dplda.cli.table_commands import (
     in_percent,
     output,
     read_asked,
+    sampling_option,
     show_answer,
     show_changes,
     tell_private_groups,
@@ -65,6 +66,7 @@ _SHOWN_ROWS = 60
     "of others less. The noise grows with N.",
 )
 @grouping_options
+@sampling_option
 @reading_options
 @json_option
 @quiet_option

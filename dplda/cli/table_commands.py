@@ -53,7 +53,7 @@ _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
 _OTHERWISE = "pass --yes to go on all the same, or name another column or list."
 
-_sampling_option = click.option(
+sampling_option = click.option(
     "--sampling",
     is_flag=True,
     help="Widen the intervals, because the documents are a sample of a larger population.",
@@ -80,7 +80,6 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _csv_option,
         _out_option,
         question_options,
-        _sampling_option,
         click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups."),
         click.option(
             "--date-format",
@@ -131,6 +130,7 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("corpus", nargs=-1, required=True)
 @public_topics_option
 @grouping_options
+@sampling_option
 @reading_options
 @json_option
 @quiet_option
@@ -291,7 +291,7 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 
 @click.command()
 @click.argument("run")
-@_sampling_option
+@sampling_option
 @_out_option
 @_csv_option
 @json_option
@@ -321,10 +321,13 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         show_counts(load_counts(record, sampling=options["sampling"]), out, as_json=as_json)
         return
     if is_words(record):
+        if options["sampling"]:
+            raise click.UsageError(f"--sampling is for tables and counts, and run {record.id} compared words.")
         show_words(load_words(record), out, as_json=as_json)
         return
     if is_plan(record):
-        findings = load_findings(record, load(run, ledger=ledger) if record.model else None)
+        topics = load(run, ledger=ledger) if record.model else None
+        findings = load_findings(record, topics, sampling=options["sampling"])
         wrote = [] if out is None else write_findings(findings, out)
         if as_json:
             print_json(findings.to_json())

@@ -22,7 +22,7 @@ def parts_of(run: RunRecord) -> list[RunRecord]:
     if not is_plan(run) or run.result is None:
         return [run]
     asked = zip(run.parameters["questions"], run.result["answers"], strict=True)
-    common = {"of": run.parameters.get("of") or run.id, READ: run.parameters.get(READ)}
+    common = {"of": run.id, READ: run.parameters.get(READ)}
     return [
         replace(run, result=answer, parameters={**about, "kind": _RECORDED[about["kind"]], **common})
         for about, answer in asked

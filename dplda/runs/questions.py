@@ -143,18 +143,14 @@ class Findings:
 
 
 def plan_questions(
-    questions: Sequence[Question],
-    corpus: Corpus,
-    ledger: Ledger | Literal[False],
-    options: FitOptions,
-    model: TopicModel | None = None,
+    questions: Sequence[Question], corpus: Corpus, ledger: Ledger | Literal[False], options: FitOptions
 ) -> Run[Findings]:
     """Plan a run that answers `questions` about `corpus`; nothing is spent or read.
 
     `options` are those of the whole run: dataset, epsilon, delta, adjacency, series, batch, engine and seed of
-    simulated noise. Questions about topics are about those of the fit in the plan, or else about `model`. Raises
-    `InputError` if there is no question, more than one fit, a series without one, or a question about topics before
-    them, and for what the planning of any question refuses.
+    simulated noise. Questions about topics are about those of the fit in the plan. Raises `InputError` if there is no
+    question, more than one fit, a series without one, or a question about topics before them, and for what the
+    planning of any question refuses.
     """
     if not questions:
         raise InputError("the plan has no questions.")
@@ -163,7 +159,7 @@ def plan_questions(
         raise InputError("the plan fits topics twice. Ask one question with `fit`.")
     if (options.series or options.batch) and "fit" not in kinds:
         raise InputError("a series continues topics: ask for them with `fit`, or leave series and batch out.")
-    fitted = model is not None
+    fitted = False
     for question in questions:
         fitted = fitted or question.kind == "fit"
         if question.about_topics and not fitted:
@@ -197,15 +193,15 @@ def plan_questions(
         of_run |= {"budget_share": fit[1], "other_answers": others}
 
     def learn(opened: OpenRun) -> Findings:
-        fitted, answers, reasons = model, list[Tables | None](), list[str]()
+        fitted: TopicModel | None = None
+        answers, reasons = list[Tables | None](), list[str]()
 
         def found_so_far() -> Findings:
             texts = tuple(question.text for question in questions)
             left = len(questions) - len(answers)
             why = (*reasons, *[_NOT_REACHED] * left)
-            own = fitted if "fit" in kinds else None
             tables = (*answers, *[None] * left)
-            return Findings(opened.id, opened.privacy, texts, own, tables, why if any(why) else ())
+            return Findings(opened.id, opened.privacy, texts, fitted, tables, why if any(why) else ())
 
         for question, part in zip(questions, parts, strict=True):
             opened.gate.use_all_words()  # not those of the question before
@@ -252,14 +248,13 @@ def plan_questions(
         }
         for question in questions
     ]
-    of = {} if model is None or "fit" in kinds else {"of": model.facts.run or ""}
-    base: Run[Any] = parts[kinds.index("fit") if "fit" in kinds else 0].run(model)
+    base: Run[Any] = parts[kinds.index("fit") if "fit" in kinds else 0].run(None)
     return replace(
         base,
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, **(of_run if "fit" in kinds else {}), "kind": PLAN, **of, "questions": asked},
+        parameters={**base.parameters, **(of_run if "fit" in kinds else {}), "kind": PLAN, "questions": asked},
         learn=learn,
         outlook=(*outlook, *hints),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
@@ -353,8 +348,11 @@ def _known(model: TopicModel | None) -> TopicModel:
     return model
 
 
-def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
-    """Return the answers that the `run` of a plan released; `model` are its topics, if it has any."""
+def load_findings(run: RunRecord, model: TopicModel | None, *, sampling: bool = False) -> Findings:
+    """Return the answers that the `run` of a plan released; `model` are its topics, if it has any.
+
+    With `sampling`, intervals also cover the sampling error, as if the documents were drawn from a larger population.
+    """
     if not is_plan(run) or run.result is None:
         raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs` (Ledger.runs).")
     kinds = {"tabulate": Tables, "count": Counts, "words": Words}
@@ -365,7 +363,9 @@ def load_findings(run: RunRecord, model: TopicModel | None) -> Findings:
         tuple(question for question, _ in asked),
         model,
         tuple(
-            None if answer is None else kinds[kind].of_released(answer, run=run.id, of=run.id, dataset=run.dataset)
+            None
+            if answer is None
+            else kinds[kind].of_released(answer, run=run.id, of=run.id, dataset=run.dataset, sampling=sampling)
             for (_, kind), answer in zip(asked, run.result["answers"], strict=True)
         ),
         tuple(run.result.get("reasons", ())),

@@ -149,6 +149,17 @@ def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan
     assert dplda("tables", record["run"], "--json").json == record
 
 
+def test_sampling_widens_the_intervals_of_the_tables_and_counts_of_a_plan(dplda, plan):
+    def widths(found):
+        shares, counts = (answer["answer"]["groups"][0] for answer in found["answers"][1:3])
+        topic, category = shares["topics"][0], counts["categories"][0]
+        return topic["high"] - topic["low"], category["share_high"] - category["share_low"]
+
+    run = dplda("ask", plan, "--json").json
+    wider = dplda("tables", run["run"], "--sampling", "--json").json
+    assert all(after > before for before, after in zip(widths(run), widths(wider), strict=True))
+
+
 def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):
     dplda("ask", plan, "--quiet")
     options = ("--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")

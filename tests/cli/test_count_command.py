@@ -314,7 +314,13 @@ def test_words_by_group_are_shown_kept_and_written(dplda, tickets, home):
         "heat"
     ]
     assert "words by team" in dplda("runs", "show", run).out + dplda("runs").out
-    for mistake in (("words", tickets, "--vocabulary", "words.txt"), ("words", tickets, "--by", "team")):
+    by_team = ("words", tickets, "--by", "team")
+    for mistake in (
+        ("words", tickets, "--vocabulary", "words.txt"),
+        by_team,
+        (*by_team, "--vocabulary", "words.txt", "--sampling"),  # which changes no interval of words
+        ("tables", run, "--sampling"),
+    ):
         assert dplda(*mistake).status == 2
 
 
