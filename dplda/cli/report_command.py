@@ -92,7 +92,8 @@ def report(
     from dplda.report.answers_page import write_answers
     from dplda.runs.questions import load_findings
 
-    runs, counted = _apart(runs, ledger_path)
+    records = {run: _recorded(run, ledger_path) for run in runs}
+    runs, counted = _apart(runs, records)
     wording = _wording(title, names, hide, len(runs))
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or hide or output:
@@ -100,23 +101,25 @@ def report(
                 f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
                 "--output."
             )
-        _write_papers(wanted, runs[0], answers_path, wording.title, same_text, as_json, ledger_path)
+        run = _with_model(runs[0], records[runs[0]])
+        _write_papers(wanted, run, answers_path, wording.title, same_text, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
     output = output or Path(_PAGE)
     refuse_existing(output)
-    if len(runs) == 1 and not counted and (record := _plan(runs[0], ledger_path)) is not None:
+    plan = None if len(runs) > 1 or counted else _plan(runs[0], records[runs[0]], ledger_path)
+    if plan is not None:
         model, examples = None, None
-        if record.model:
+        if plan.model:
             model = open_model(runs[0], ledger_path)
             examples = load(model, model_folder(runs[0], ledger_path))
-        findings = load_findings(record, model)
+        findings = load_findings(plan, model)
         together = answers_guarantee(findings, ledger_path, same_text)
         write_answers(findings, output, together, wording=wording, examples=examples)
-        _tell_written(output, [record.id], as_json=as_json, private=findings.privacy.sound)
+        _tell_written(output, [plan.id], as_json=as_json, private=findings.privacy.sound)
         return
-    of_topics = list(dict.fromkeys(_with_model(run, ledger_path) for run in runs))
+    of_topics = list(dict.fromkeys(_with_model(run, records[run]) for run in runs))
     models = [open_model(run, ledger_path) for run in of_topics]
     write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
     named = [model.facts.run for model in models]
@@ -182,7 +185,7 @@ def _write_papers(
     if len(set(papers.values())) < len(papers):
         raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
-    model = open_model(_with_model(run, ledger_path), ledger_path)
+    model = open_model(run, ledger_path)
     together = _guarantees(_shown_runs([model]), ledger_path, same_text).get(model.facts.dataset or "")
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
@@ -260,8 +263,8 @@ def _recorded(run: str, ledger_path: Path | None) -> RunRecord | None:
     return None
 
 
-def _plan(run: str, ledger_path: Path | None) -> RunRecord | None:
-    """Return the record of the run of `dplda ask` that `run` names, or that learned the topics in this folder.
+def _plan(run: str, record: RunRecord | None, ledger_path: Path | None) -> RunRecord | None:
+    """Return the `record` of `run` if it is one of `dplda ask`, or that of the run that learned the topics in a folder.
 
     None for other runs, if some of the topics were merged, and if no ledger knows it.
     """
@@ -269,18 +272,16 @@ def _plan(run: str, ledger_path: Path | None) -> RunRecord | None:
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.series import is_path
 
-    name = run
     if is_path(run):
         facts = load(run).facts
-        if facts.run is None or facts.merged is not None or is_path(facts.run):
+        if facts.run is None or facts.merged is not None:
             return None
-        name = facts.run
-    record = _recorded(name, ledger_path)
+        record = _recorded(facts.run, ledger_path)
     return record if record is not None and is_plan(record) else None
 
 
-def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ...], list[RunRecord]]:
-    """Return those of `runs` that are about topics, and the records of the others, which made counts or words.
+def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tuple[tuple[str, ...], list[RunRecord]]:
+    """Return those of `runs` that are about topics, and the `records` of the others, which made counts or words.
 
     A plan without topics is one of the others beside topics, and alone has a page of its own. Raises `InputError` if
     none is about topics.
@@ -289,9 +290,8 @@ def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ..
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import indicators_of
 
-    records = {run: _recorded(run, ledger_path) for run in runs}
     if len(records) == 1 and (only := records[runs[0]]) is not None and is_plan(only):
-        return tuple(runs), []
+        return runs, []
     counted = {
         run: each for run, each in records.items() if each is not None and not each.model and indicators_of(each)
     }
@@ -304,9 +304,8 @@ def _apart(runs: Sequence[str], ledger_path: Path | None) -> tuple[tuple[str, ..
     return tuple(run for run in runs if run not in counted), list(counted.values())
 
 
-def _with_model(run: str, ledger_path: Path | None) -> str:
-    """Return the run whose topics are tabulated if `run` made tables, else `run`."""
-    record = _recorded(run, ledger_path)
+def _with_model(run: str, record: RunRecord | None) -> str:
+    """Return the run whose topics are tabulated if `run` made tables, by its `record`, else `run`."""
     if record is None or record.result is None or record.model:
         return run
     return str(record.parameters.get("of") or run)
