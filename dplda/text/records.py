@@ -54,6 +54,7 @@ class Defect(Enum):
     UNREADABLE = "could not be read"
     UNDECODABLE = "not text in a known encoding"
     MALFORMED = "malformed"
+    NO_TEXT = "no text"
     BAD_COUNT = "a count that is not a whole number of occurrences, or a word number out of range"
     NO_UNIT = "no privacy unit"
     TOO_LONG = "longer than 25 million characters, or than 64 MiB in the file"
@@ -313,13 +314,14 @@ class Columns:
         if n_texts == 1:
             return texts[0], name, unit, tuple(groups)
         # None, NaN and the missing values of pandas are missing.
-        present = [
-            text
-            for text in texts
-            if not (text is None or (isinstance(text, float) and math.isnan(text)) or type(text).__name__ in _NULLS)
-        ]
+        present = [text for text in texts if not _is_missing(text)]
         wrong = next((text for text in present if not isinstance(text, str)), None)
         return _BORDER.join(present) if present and wrong is None else wrong, name, unit, tuple(groups)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether `value` is None, nan or a null of pandas."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _NULLS
 
 
 def rows_after(
@@ -360,7 +362,7 @@ def text_source(
 def _record(row: Row, ordinal: int, options: ReadOptions) -> TextRecord | Defect:
     text, name, unit, groups = row
     if not isinstance(text, str):
-        return text if isinstance(text, Defect) else Defect.MALFORMED
+        return text if isinstance(text, Defect) else Defect.NO_TEXT if _is_missing(text) else Defect.MALFORMED
     if len(text) > MAX_CHARACTERS:
         return Defect.TOO_LONG
     if options.unit_field is not None:

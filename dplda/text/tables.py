@@ -264,9 +264,7 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
         columns = _text_columns(first, options)
 
         def row(item: Any) -> Row | Defect:
-            if isinstance(item, str):
-                return item, None, None, ()
-            return columns.row_of(item) if isinstance(item, Mapping) else Defect.MALFORMED
+            return columns.row_of(item) if isinstance(item, Mapping) else (item, None, None, ())
 
         return rows_after(skip, chain(first, items), row)
 

@@ -88,7 +88,7 @@ def test_an_item_that_is_no_document_is_a_defect_of_its_own() -> None:
     items = [TEXTS[0], None, 3, b"bytes", float("nan"), {"text": TEXTS[1]}, {"text": None}, {"other": "x"}, object()]
     store = Corpus.from_texts(items).open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.MALFORMED.name: 7}
+    assert store.defects == {Defect.MALFORMED.name: 3, Defect.NO_TEXT.name: 4}
 
 
 def test_a_string_among_records_has_no_unit() -> None:
@@ -172,7 +172,7 @@ def test_the_rows_of_a_query_are_read() -> None:
             corpus = Corpus.from_table(query("talk"), unit_field="who")
             store = corpus.open()
             assert documents_of(store) == COUNTS
-            assert store.defects == {Defect.MALFORMED.name: 1}
+            assert store.defects == {Defect.NO_TEXT.name: 1}
 
 
 def test_a_query_leaves_the_database_free_until_it_is_read() -> None:
@@ -241,7 +241,7 @@ def test_no_cell_of_a_column_of_objects_decides_how_others_are_read() -> None:
     table = pd.DataFrame({"text": pd.Series(texts, dtype=object), "who": pd.Series([7, "7", 8.0, 9, []], dtype=object)})
     store = Corpus.from_table(table, unit_field="who").open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.MALFORMED.name: 3}
+    assert store.defects == {Defect.MALFORMED.name: 2, Defect.NO_TEXT.name: 1}
     [block] = store.blocks()
     assert np.array_equal(block.units[0], block.units[1])
 

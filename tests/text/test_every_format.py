@@ -168,7 +168,7 @@ def test_reading_a_workbook_goes_on_behind_any_row(tmp_path: Path, name: str) ->
     case = WORKBOOKS[name]
     source = text_source(written(case, tmp_path, ["one", None, "three", "four"]), case)
     every = list(source.records())
-    assert texts(source) == ["one", Defect.MALFORMED, "three", "four"]
+    assert texts(source) == ["one", Defect.NO_TEXT, "three", "four"]
     assert [list(source.records(skip)) for skip in range(6)] == [every[skip:] for skip in range(6)]
 
 

@@ -78,7 +78,7 @@ def test_neither_dates_nor_empty_cells_name_a_unit(tmp_path: Path, kind: str) ->
 def test_only_text_counts_in_a_column_of_texts(tmp_path: Path, kind: str) -> None:
     cells = ["one", 2, 2.5, True, date(2024, 1, 31), 1e16, None, ""]
     rows = [["text", "more"], *([cell, None] for cell in cells)]
-    assert texts(written(tmp_path, kind, rows)) == ["one", *[Defect.MALFORMED] * 7]
+    assert texts(written(tmp_path, kind, rows)) == ["one", *[Defect.NO_TEXT] * 7]
     rows = [["text", "more"], *([cell, "more"] for cell in cells)]
     assert texts(written(tmp_path, kind, rows), text_field=("text", "more")) == ["one\n\nmore", *["more"] * 7]
 
@@ -113,7 +113,7 @@ def test_a_formula_is_read_by_its_saved_result_and_an_error_as_empty(tmp_path: P
     )
     (tmp_path / "c.xlsx").write_bytes(xlsx({"Sheet": []}, raw={"Sheet": raw}))
     path = tmp_path / "c.xlsx"
-    assert texts(path) == ["saved", Defect.MALFORMED, Defect.MALFORMED]
+    assert texts(path) == ["saved", Defect.NO_TEXT, Defect.NO_TEXT]
 
 
 def test_merged_cells_have_a_value_in_the_first_row_only(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_merged_cells_have_a_value_in_the_first_row_only(tmp_path: Path) -> None
 def test_every_row_to_the_last_with_a_value_is_a_record_even_if_it_is_empty(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, kind, [[], [None, None], ["id", "text"], [1, "a"], [], [3, "c"], [None], []])
     assert source(path).total == 3
-    assert texts(path) == ["a", Defect.MALFORMED, "c"]
+    assert texts(path) == ["a", Defect.NO_TEXT, "c"]
     assert [getattr(record, "id", None) for record in source(path).records()] == ["1", None, "3"]
 
 

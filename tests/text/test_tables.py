@@ -24,7 +24,7 @@ def table(tmp_path: Path, text: pa.Array) -> Path:
 )
 def test_rows_are_documents(tmp_path: Path, kind: pa.DataType) -> None:
     source = parquet_source([table(tmp_path, pa.array(["a", "b", None]).cast(kind))], ReadOptions(unit_field="who"))
-    assert list(source.records()) == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.MALFORMED]
+    assert list(source.records()) == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.NO_TEXT]
     assert source.total == 3
 
 
@@ -112,7 +112,7 @@ def test_a_part_without_values_is_read_if_another_part_has_some(tmp_path: Path) 
     pq.write_table(pa.table({"text": pa.nulls(1), "who": pa.nulls(1)}), tmp_path / "1.parquet")
     parts = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
     found = list(parquet_source(parts, ReadOptions(unit_field="who")).records())
-    assert found == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.MALFORMED]
+    assert found == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.NO_TEXT]
 
 
 def test_ids_of_bytes_are_refused_by_their_type(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ ROWS: list[dict[str, Any]] = [
     {"body": "below", "no": 3, "subject": None},
     {"body": None, "no": 4, "subject": None},
 ]
-READ = ["printer\n\nit burns", "alone", "below", Defect.MALFORMED]
+READ = ["printer\n\nit burns", "alone", "below", Defect.NO_TEXT]
 
 
 def table() -> pa.Table:

@@ -45,7 +45,7 @@ def expected(written: Sequence[Row], ending: str) -> list[Found]:
     for text, unit, _ in written:
         key, empty = unit_key(unit), text is None
         if empty and ending not in ("csv", "tsv"):
-            found.append(Defect.MALFORMED)  # CSV has no way to tell nothing from an empty text
+            found.append(Defect.NO_TEXT)  # CSV has no way to tell nothing from an empty text
         else:
             found.append(Defect.NO_UNIT if key is None else (key, text or ""))
     return found
@@ -124,7 +124,7 @@ def expected_in_workbook(written: Sequence[Row]) -> list[Found]:
     found: list[Found] = []
     for text, unit, _ in written:
         key = None if isinstance(unit, int) and abs(unit) >= 10**15 else unit_key(unit)
-        found.append(Defect.MALFORMED if not text else Defect.NO_UNIT if key is None else (key, text))
+        found.append(Defect.NO_TEXT if not text else Defect.NO_UNIT if key is None else (key, text))
     while written and not any(cell or cell == 0 for cell in written[-1]):
         written, found = written[:-1], found[:-1]
     return found
