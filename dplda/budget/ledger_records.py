@@ -333,15 +333,15 @@ class DatasetRecord:
         if self.grant.delta != PrivacySettings.delta:
             same = self._largest_epsilon(self.grant.delta)
             at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
-        told = f"{self._largest_run} ({at_grant}several runs spend less than the sum of their epsilons)"
+        told = f"{self.largest_run} ({at_grant}several runs spend less than the sum of their epsilons)"
         kept = self._within_guarantee
         if kept is None:
             return told
-        fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}, {kept._largest_run}"
+        fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}, {kept.largest_run}"
         return f"{fixed}; beyond it nothing is guaranteed, and by the grant now in force {told}"
 
     @property
-    def _largest_run(self) -> str:
+    def largest_run(self) -> str:
         """What the next run may have at most at the default delta of a run, in words."""
         run, delta = "a run on a new batch" if self.parallel else "one more run", PrivacySettings.delta
         condition = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,19 +49,19 @@ class Quote:
                 "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
                 "after looking."
             )
-        # Where both guarantees are the same, only runs that were interrupted can make the sums differ.
+        # Where both guarantees are the same, only runs that did not come to their end can make the sums differ.
         same = alone == self.dataset.guaranteed
         if not (same and alone.holds) or self.dataset.grant.unbounded or self.dataset.parallel:
             return ""
         limit = accountant.capacity(*alone.largest_total)
         if (self.dataset.counted_alone + self.cost).fits(limit):
             return ""
-        left = max(limit.mu_squared - self.dataset.counted_alone.mu_squared, 0.0)
-        epsilon = accountant.gaussian_epsilon(math.sqrt(left), alone.delta / 2)
+        kept = replace(self.dataset, counted=self.dataset.counted_alone, capacity=limit)
         return (
-            f"{about}an earlier run was interrupted. Its rest was returned, but how it ended is not for publication, "
-            f"so reports count it in full. With this run, that is more than {alone.total}, and reports would state no "
-            f"total of all runs. A run of up to about epsilon {epsilon:.2g} leaves them one."
+            f"{about}an earlier run was interrupted, or refused after it had been reserved. Its rest was returned, but "
+            "how it ended is not for publication, so reports count it in full. With this run, that is more than "
+            f"{alone.total}, and reports would state no total of all runs. Within it, "
+            f"{kept.largest_run}."
         )
 
     @property

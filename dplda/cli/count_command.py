@@ -144,7 +144,7 @@ def _show_table(one: CountTable, unit: str) -> None:
                 share = in_percent(shares, place) if tells[index] or not part.by else "too small to tell"
                 rows.append((*names, one.titles[category], whole_number(found, place), share))
                 names = ("",) * len(names)
-    heads = (*one.by, f"{one.counted(unit)}s (95 %)") if one.by else ()
+    heads = (*one.by, f"{one.sizes(unit)} (95 %)") if one.by else ()
     number = "number as counted (95 %)" if count_less(one, unit) else "number (95 %)"
     table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:

@@ -404,35 +404,40 @@ def _titles(tables: Tables, model: TopicModel | None) -> list[str]:
 def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     """Print `tables` of the topics of `model`, which is None if it is not known."""
     from dplda.report import promise
+    from dplda.report.wording import DIVIDED
+    from dplda.runs.released_table import judged_by_size
 
+    tables = tables if model is None else judged_by_size(tables, model)
     listed = () if model is None else model.listed_topics
     names = [
         f"{topic} {title}{'' if not title or topic in listed else ' (noise)'}".strip()
         for topic, title in enumerate(_titles(tables, model))
     ]
-    alike = model is not None and tables.same_documents and model.privacy.unit == tables.privacy.unit
-    size = promise.size(model)[0] if model is not None and alike else ""
+    of_topics = promise.units_of_topics(model, tables)
     for one in tables:
         say("")
-        _show_table(one, tables.privacy.unit, names, size)
+        _show_table(one, tables.privacy.unit, names, of_topics)
+    if model is not None and model.facts.prior_used:
+        say(f"Shares are of all known words: {DIVIDED}.")
     if model is not None and model.facts.dataset == tables.dataset and not tables.same_documents:
         say(
             f"These are not known to be the documents that the topics of run {model.facts.run} were learned from "
-            "(other files, or read with other options): dplda topics and dplda report keep the shares of that run."
+            "(other or changed files, or read with other options): dplda topics and dplda report keep the shares of "
+            "that run."
         )
 
 
-def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> None:
+def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str) -> None:
     """Print each group with its number of units and largest topics, and the changes that are certain.
 
-    `size` is the number of all units in words; empty if it is not known.
+    `of_topics` says, after a space, from how many units the topics were learned; it may be empty.
     """
     from dplda.private.attributes import OTHER
     from dplda.runs.released_table import counted
 
     units, shares, tells = one.units(), one.shares(), one.tells
     if not one.by:
-        say(f"{counted(unit).capitalize()}: {whole_number(units, 0)}, with 95 %{size and f', of {size} in all'}.")
+        say(f"{counted(unit).capitalize()}: {whole_number(units, 0)}, with 95 %.{of_topics}")
         say("Topics, the largest first:")
         order = sorted(range(one.n_topics), key=lambda topic: -shares.value[0, topic])
         table(("topic", "share in % (95 %)"), [(names[topic], in_percent(shares, (0, topic))) for topic in order])
@@ -459,10 +464,9 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], size: str) -> N
             "Groups of few documents need a larger epsilon.",
             style="yellow",
         )
-    in_all = f", of {size} in all" if size else ""
     say(
-        f"All groups together have {whole_number(one.whole().units(), 0)} such {unit}s{in_all}. Known words are those "
-        "of the topics; repeated ones count."
+        f"All groups together have {whole_number(one.whole().units(), 0)} such {unit}s.{of_topics} Known words "
+        "are those of the topics; repeated ones count."
     )
     show_changes(one, names)
 

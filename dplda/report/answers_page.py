@@ -17,7 +17,6 @@ from dplda.report.page import (
     promises_of,
     reason_of,
     run_section,
-    size_of,
     style,
     template,
 )
@@ -123,8 +122,7 @@ def _answer(
     if known is None:  # of another run
         known = ShownTopics([()] * answer[0].n_topics, {})
     listed = model.listed_topics if model is not None and topics is known else range(answer[0].n_topics)
-    size = ("", "", "") if model is None else size_of(model)
     return {
         "topics": None,
-        "pictures": table_pictures.pictures([answer], known, listed, prefix, size, besides=""),
+        "pictures": table_pictures.pictures([answer], known, listed, prefix, model, besides=""),
     }

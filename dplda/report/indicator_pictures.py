@@ -51,6 +51,7 @@ from dplda.runs.indicator_tables import (
 from dplda.runs.released_table import Tables
 from dplda.runs.tabulation import subject
 from dplda.text.categories import NO_ANSWER, NONE
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,9 +136,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     by = in_words(table, counts)
     picture: Bars | Chart | Heat
     if not table.by:
-        title, picture = "How many are in each category", _bars(table, names)
-        if table.persons:
-            title = f"How many {shown(unit)}s have at least one document in each category"
+        picture = _bars(table, names)
         found = table.matches()
         others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
         rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
@@ -145,10 +144,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note = f"The thin line across the end of a bar contains the {number} with 95 %. "
         note += f"Not drawn are {' and '.join(rest)}."
     else:
-        title, picture = f"The share of each category by {by}", drawing(table, names)
-        if table.persons:
-            title = f"The share of {shown(unit)}s with at least one document in each category, by {by}"
-        title += f", summed from the table by {of}" if of else ""
+        picture = drawing(table, names)
         all_of_them = table.whole().matches()
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
         note = "" if table.persons else f"In all groups together: {told}. "
@@ -156,7 +152,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         note += f"{certain_differences(table, names, 'category')}{_told_alike(table, names)}"
     return Picture(
         name=name,
-        title=title,
+        title=_title(table, shown(unit), by) + (f", summed from the table by {of}" if of else ""),
         alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {told_counted(table, unit)}",
         drawing=picture,
@@ -168,13 +164,26 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     )
 
 
+def _title(table: CountTable, unit: str, by: str) -> str:
+    """Say what the drawing of `table` shows; `by` names its attributes, if it has any."""
+    if unit == DOCUMENT:
+        return f"The share of each category by {by}" if by else "How many are in each category"
+    if by:
+        whose = f"{unit}s with at least one document" if table.persons else table.shared(unit)
+        return f"The share of {whose} in each category, by {by}"
+    if table.persons:
+        return f"How many {unit}s have at least one document in each category"
+    how = f"How many {DOCUMENT}s are" if table.documents_per_person else f"How much of {table.shared(unit)} is"
+    return f"{how} in each category"
+
+
 def _how_to_read(table: CountTable, names: dict[int, str], unit: str) -> str:
     if table.period_axis is None:
         return (
             f"From none (pale) to {percent(largest_share(table, names))} (strong). Groups too small to tell have a ?; "
             "the row of all others is among the numbers."
         )
-    small = f"A small picture for each category: how many percent of the {shown(table.counted(unit))}s are in it"
+    small = f"A small picture for each category: the share of {shown(table.shared(unit))} in it, in percent"
     return how_lines_read(small, table, "share as counted here" if count_less(table, unit) else "true share")
 
 
@@ -246,7 +255,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
         for row, group in enumerate(table.rows)
         for each in order
     ]
-    return Table((by, f"{shown(table.counted(unit))}s", "category", *numbers), listed)
+    return Table((by, shown(table.sizes(unit)), "category", *numbers), listed)
 
 
 def _share(shares: object, row: int, category: int) -> str:

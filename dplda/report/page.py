@@ -175,12 +175,12 @@ def run_section(
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
     language = model.facts.language or ""
     of_topics = [each for each in all_tables if not are_indicators(each)]
-    shares, tables, size = least_noisy_shares(of_topics, model), tables_about(of_topics, model), size_of(model)
+    shares, tables = least_noisy_shares(of_topics, model), tables_about(of_topics, model)
     pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
     own = [each for each in tables if each.same_documents]
     whole = [(each, table) for each in own for table in each if not table.by]
     if whole:  # the first picture shows them
-        told = [table_pictures.definition(table, each, size) for each, table in whole]
+        told = [table_pictures.definition(table, each, model) for each, table in whole]
         pictures["prevalence"] = replace(pictures["prevalence"], definition=" ".join(told))
     by_group = [
         replace(each, tables=tuple(table for table in each if table.by)) if each in own else each for each in tables
@@ -216,7 +216,7 @@ def run_section(
         "series": facts.series,
         "batch": facts.batch,
         "pictures": pictures,
-        "tables": table_pictures.pictures(by_group, topics, model.listed_topics, prefix, size),
+        "tables": table_pictures.pictures(by_group, topics, model.listed_topics, prefix, model),
         "answers": answers_section([model], all_tables, topics.hidden, prefix),
         "topics": cards(model, topics, shares),
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
@@ -245,11 +245,6 @@ def answers_section(
     if set(runs) <= {model.facts.run for model in models}:
         runs = {}  # the page says what they are of
     return {"pictures": indicator_pictures.pictures(found, prefix, hidden), "runs": [shown(run) for run in runs]}
-
-
-def size_of(model: TopicModel) -> tuple[str, str, str]:
-    """Return the dataset of `model`, its size as the run released it, in words, and its unit."""
-    return model.facts.dataset or "", promise.size(model)[0], model.privacy.unit
 
 
 def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:

@@ -24,6 +24,7 @@ from dplda.budget.guarantees import Grant, Guarantee
 from dplda.model import TopicModel
 from dplda.report.pictures import percent, shown
 from dplda.runs.forecast import units_needed
+from dplda.runs.released_table import Tables
 
 _RARE = 0.01  # belief bounds hold for tests that are positive for at least this share of units; delta covers rarer ones
 _SEVERAL = 2, 6  # documents of one person, for which the promise is told where documents are the units
@@ -425,6 +426,19 @@ def size(model: TopicModel) -> tuple[str, str]:
         return f"about {counted}", "The number is inexact on purpose."
     spread = math.ceil(2 * event.noise_multiplier)  # two standard deviations: a unit changes the size by 1 at most
     return f"about {counted}", f"The number is inexact on purpose, mostly by less than {spread:,}."
+
+
+def units_of_topics(model: TopicModel | None, tables: Tables) -> str:
+    """Say, after a space, from how many units the topics of `tables` were learned, if these are of the same documents.
+
+    Empty if it is not known. Where a plan made both, the tables count those of these units that have known words.
+    """
+    if model is None or not tables.same_documents or tables.privacy.unit != model.privacy.unit:
+        return ""
+    found = size(model)[0]
+    if not found:
+        return ""
+    return f" In all there are {found}." if tables.of == tables.run else f" The topics were learned from {found}."
 
 
 def rarest(privacy: PrivacyStatement) -> str:

@@ -33,7 +33,7 @@ from dplda.report.pictures import (
     with_interval,
 )
 from dplda.report.promise import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares, unit_of
-from dplda.report.wording import ShownTopics
+from dplda.report.wording import DIVIDED, ShownTopics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,11 +186,12 @@ def _what_shares_are(model: TopicModel, by_table: bool) -> str:
         if by_table
         else ""
     )
+    divided = f" Shares are of all known words: {DIVIDED}." if by_table and model.facts.prior_used else ""
     long = " Long documents count no more than ordinary ones." if privacy.sound else ""
     chance = " Shares are estimated from noisy counts, so that their order may be chance."
     return (
         f"The share of a topic is the {of} that belongs to it{counted}.{long} Only words that the run uses are "
-        f"counted.{chance if privacy.sound and not by_table else ''}"
+        f"counted.{divided}{chance if privacy.sound and not by_table else ''}"
     )
 
 
@@ -215,12 +216,13 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
         axes[0].set(xlabel="direction, strongest first", ylabel="signal over noise", xlim=(0.3, len(ratios) + 0.7))
 
     hidden = len(ratios) - len(positive)
+    told = "more were not looked at" if above == len(ratios) else "the others may be noise alone"
     return Picture(
         name=f"{prefix}-signal",
         title="Noise against signal",
         alt=f"Chart of {len(ratios)} directions: {above} stand above the noise.",
         note=f"Eigenvalues of the noisy second moment over the noise level (dashed). {above} of {len(ratios)} stand "
-        f"above it: no more topics than about so many can be real; {len(model.topics)} were learned."
+        f"above it: {told}. {len(model.topics)} topics were learned."
         + (f" Not positive and left out: {hidden}." if hidden else ""),
         drawing=Chart(draw, height=360),
         table=Table(("direction", "signal over noise"), [(str(i + 1), number(float(r))) for i, r in enumerate(ratios)]),

@@ -10,7 +10,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
+from dplda.model import TopicModel
 from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS, period_after
+from dplda.report import promise
 from dplda.report.pictures import (
     COLOURS,
     Bar,
@@ -25,7 +27,7 @@ from dplda.report.pictures import (
     shown,
     with_interval,
 )
-from dplda.report.wording import ShownTopics
+from dplda.report.wording import DIVIDED, ShownTopics
 from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def pictures(
     topics: ShownTopics,
     listed: Sequence[int],
     prefix: str,
-    size: tuple[str, str, str] = ("", "", ""),
+    model: TopicModel | None = None,
     besides: str = _BESIDES,
 ) -> list[Picture]:
     """Draw released tables: a picture for each table, or for each attribute of a table with too many groups.
@@ -57,9 +59,8 @@ def pictures(
     A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
     groups. Any other table is drawn once for each of its attributes, summed over the others, except for attributes that
     a table of the same documents is by alone. A table without attributes has a bar for each topic. `listed` are the
-    topics to show; `prefix` begins the pictures' names. `size` is the name of a dataset, the number of its units in
-    words, which is told beside the number of those that are counted, and the unit. `besides` says of what else the
-    guarantee of the tables does not hold.
+    topics to show; `prefix` begins the pictures' names. `model` has the topics, if it is known. `besides` says of what
+    else the guarantee of the tables does not hold.
     """
     drawn = []
     documents = [tables.same_documents or tables.run for tables in all_tables]
@@ -74,12 +75,12 @@ def pictures(
             name = f"{prefix}-table-{run}-{place}"
             summed = [] if is_drawn_whole(table) else [table.over(axis) for axis in range(len(table.by))]
             parts = [part for part in summed if (documents[run], part.by) not in alone] if summed else [table]
-            elsewhere = _elsewhere(tables, size[0]) if size[0] else ""
+            elsewhere = "" if model is None else _elsewhere(tables, model.facts.dataset or "")
             draw = _picture if table.by else _whole
             drawn += [
                 replace(
-                    draw(part, tables, topics, listed, f"{name}-{number}", elsewhere),
-                    definition=definition(part, tables, size, besides),
+                    _divided(draw(part, tables, topics, listed, f"{name}-{number}", elsewhere), model),
+                    definition=definition(part, tables, model, besides),
                 )
                 for number, part in enumerate(parts)
             ]
@@ -93,12 +94,19 @@ def _elsewhere(tables: Tables, dataset: str) -> str:
     return shown(f" in {tables.dataset}" if tables.dataset != dataset else f" in the documents of run {tables.run}")
 
 
-def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str], besides: str = _BESIDES) -> str:
+def _divided(picture: Picture, model: TopicModel | None) -> Picture:
+    """Return `picture` with a note on what shares of the topics of a prior are."""
+    if model is None or not model.facts.prior_used:
+        return picture
+    return replace(picture, note=f"Shares are of all known words: {DIVIDED}. {picture.note}")
+
+
+def definition(table: ReleasedTable, tables: Tables, model: TopicModel | None, besides: str = _BESIDES) -> str:
     """Say what `table` counts, what it may reveal, and what its intervals cover; arguments are as in `pictures`."""
     unit = tables.privacy.unit
-    of_all = size[1] if tables.same_documents and unit == size[2] else ""
     return (
-        f"{told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
+        f"{told_counted(table, unit)}{promise.units_of_topics(model, tables)} Of one {unit}, this table and others of "
+        f"its run together reveal at most "
         f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
     )
 
@@ -209,10 +217,9 @@ def guarantee_in_words(tables: Tables) -> str:
     return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
 
 
-def told_counted(table: ReleasedTable, unit: str, of_all: str = "") -> str:
-    """Say how many units are counted, `of_all` if their number is known."""
-    known = f", of {of_all} in all" if of_all else ""
-    return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}{known}.")
+def told_counted(table: ReleasedTable, unit: str) -> str:
+    """Say how many units are counted."""
+    return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}.")
 
 
 def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:

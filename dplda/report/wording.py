@@ -14,7 +14,10 @@ from dplda.text.reading_options import JOINER
 _CARD_WORDS = 10  # maximum number of words listed for a topic
 
 
-DIVIDED = "the known words of each document are divided among these topics, also those about something else"
+DIVIDED = (
+    "the known words of each document are divided among these topics, also those about something else, so that a share "
+    "may be far larger than the part of the text that is about a topic"
+)
 """What shares of prior topics are in tables, in words."""
 
 

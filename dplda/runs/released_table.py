@@ -34,7 +34,7 @@ from dplda.base.config import MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
 from dplda.base.frames import frame_of
 from dplda.base.lazy import load_name
-from dplda.budget.events import PrivacyStatement
+from dplda.budget.events import PrivacyStatement, Stage
 from dplda.learning.estimates import Estimates
 from dplda.model.topic_model import TopicModel
 from dplda.private.attributes import BETWEEN, PERIODS
@@ -43,6 +43,7 @@ from dplda.text.records import DOCUMENT
 
 _UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95
+_SURE = 0.9999  # of two numbers of units, that one is larger
 _MOST_POINTS = 99.95  # rounds to 100.0
 
 
@@ -501,7 +502,21 @@ def tables_about(all_tables: Sequence[Tables], model: TopicModel) -> list[Tables
     merged = model.facts.merged
     n_topics = len(model.topics) if merged is None else sum(map(len, merged))
     of_run = [each for each in all_tables if each.of == model.facts.run and each[0].n_topics == n_topics]
-    return of_run if merged is None else [each.merged(merged) for each in of_run]
+    found = of_run if merged is None else [each.merged(merged) for each in of_run]
+    return [judged_by_size(each, model) for each in found]
+
+
+def judged_by_size(tables: Tables, model: TopicModel) -> Tables:
+    """Return `tables`, of other documents if they certainly count more units than `model` was learned from.
+
+    Files may have grown since. Only released numbers may tell so: whether they did is private.
+    """
+    sizes = [event for event in model.privacy.events if event.stage == Stage.SIZE]
+    if model.facts.documents is None or not sizes or tables.privacy.unit != model.privacy.unit:
+        return tables
+    most = model.facts.documents + quantile(_SURE) * (sizes[0].noise_multiplier or 0.0)
+    grown = any(table.whole().units(_SURE).low[0] > most for table in tables)
+    return replace(tables, same_documents=tables.same_documents and not grown)
 
 
 def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:
@@ -532,7 +547,7 @@ class Tables(Sequence[ReleasedTable]):
     same_documents: bool = False
     """Whether the topics are known to be learned from these documents: one plan asked both, or both runs were on the
     same dataset and read the same files, or the same `Corpus` in memory, in the same way (`Corpus.identity`). What the
-    files hold decides nothing."""
+    files hold decides nothing, but released numbers of units may tell that they grew (`judged_by_size`)."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:

@@ -85,6 +85,7 @@ def run_model(
         run=run,
         dataset="toys",
         vocabulary="private",
+        documents=5000,
     )
     return replace(model, vocabulary=words or model.vocabulary, privacy=statement, facts=facts)
 

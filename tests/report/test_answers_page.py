@@ -225,6 +225,12 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert "documents of at least 3 words, of each customer up to 4 in full" in tickets
     assert "In all groups together" in tickets
     assert "more of them count where they are in several groups, so that tables with groups may count more" in tickets
+    assert "The share of documents in each category, by team" in tickets
+    texts = page(tmp_path, findings(("How many?", counts(BY_MONTH)), unit="customer")).text
+    assert "The share of customers' texts in each category, by month" in texts
+    assert "the share of customers' texts in it, in percent" in texts
+    assert "percent of the customers" not in texts
+    assert "customers (in parts)" in texts
     in_all = page(tmp_path, findings(("?", counts(replace(of_tickets.whole()))), unit="customer")).text
     assert "Documents of a customer with more than 4 may count less. " in in_all
     without = page(tmp_path, findings(("How many?", counts(count_table())), unit="customer")).text

@@ -34,7 +34,7 @@ def test_a_model_shows_its_promise_and_a_card_for_each_listed_topic() -> None:
         topic_names=("Billing", "", ""),
     )
     text = shown(model).text
-    assert "2 of 3 (1 clear, 1 weak, 1 noise; those called noise are not shown), of toys: about 100 documents" in text
+    assert "2 of 3 (1 clear, 1 weak, 1 noise; those called noise are not shown), of toys: about 5,000 documents" in text
     assert re.search(r"is right at most 5\d\.\d% of the time", text)
     assert "this run alone (epsilon 1, delta 1e-06, for one document)" in text
     assert re.search(r"Billing topic 0 \d+\.\d% of the words; clear \(97%\)", text)

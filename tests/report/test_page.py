@@ -203,6 +203,7 @@ def test_topics_of_a_prior_are_said_to_be_its_own() -> None:
 @pytest.mark.usefixtures("without_charts")
 def test_shares_of_prior_topics_are_told_by_where_they_come_from() -> None:
     facts = {"verdicts": ["weak"] * 3, "prior_used": True, "prior_share": 0.3, "dataset": "letters", "run": "r"}
+    facts["documents"] = 5000
     model = with_facts(make_model(3, 60, 0), **facts)
     of_fit, of_table = (Page(_render([model], tables=found)).text for found in ([], [tables(model, (2000, 1500))]))
     assert "Their shares are among them: text about other topics does not count." in of_fit

@@ -34,11 +34,11 @@ def test_the_number_of_units_is_called_inexact_where_noise_protects_it() -> None
     model = run_model()
     multiplier = next(event.noise_multiplier for event in model.privacy.events if event.stage == "size")
     text = Page(_render([model])).text
-    assert "toys: about 100 documents. The number is inexact on purpose" in text
+    assert "toys: about 5,000 documents. The number is inexact on purpose" in text
     assert f"mostly by less than {math.ceil(2 * multiplier)}." in text
-    assert "number of documents (inexact on purpose) 100" in text
+    assert "number of documents (inexact on purpose) 5000" in text
     unsound = Page(_render([run_model(**UNSOUND)])).text
-    assert "toys: 100 documents" in unsound
+    assert "toys: 5,000 documents" in unsound
     assert "inexact" not in unsound
 
 
@@ -164,7 +164,7 @@ def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str
 )
 def test_a_unit_is_named_in_prose_and_its_column_as_it_is_written(unit: str, one: str, many: str) -> None:
     first = promised(Page(_render([run_model(unit=unit)])))
-    assert f"toys: about 100 {many}." in first
+    assert f"toys: about 5,000 {many}." in first
     assert f"Whether one particular {one} is in the data" in first
     together = f"All documents of one {one} are protected together (all documents with the same value of “{unit}”)."
     assert together in first
@@ -173,7 +173,7 @@ def test_a_unit_is_named_in_prose_and_its_column_as_it_is_written(unit: str, one
 def test_a_size_that_is_a_lower_bound_is_told_as_one() -> None:
     events = (Event(stage="size", noise_multiplier=9.0), Event(stage="size lower bound", noise_multiplier=9.0))
     first = promised(Page(_render([run_model(events=events)])))
-    assert "toys: at least about 100 documents. The number is inexact on purpose." in first
+    assert "toys: at least about 5,000 documents. The number is inexact on purpose." in first
 
 
 def test_a_share_is_said_to_be_of_the_words_and_by_a_table_of_an_average_unit() -> None:

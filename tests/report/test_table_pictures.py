@@ -7,16 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from handmade import with_facts
 from report_data import Page, run_model, tables
 
 from dplda.base.errors import InputError
+from dplda.budget.events import Stage
 from dplda.private.attributes import OTHER
 from dplda.report import table_pictures
 from dplda.report.page import _render
 from dplda.report.pictures import Bars, Chart, Heat, Picture, Tree
 from dplda.report.run_pictures import pictures as pictures_of_run
 from dplda.report.wording import Wording, shown_topics
-from dplda.runs.released_table import Change, Tables, least_noisy_shares
+from dplda.runs.released_table import Change, Tables, least_noisy_shares, tables_about
 
 MODEL = run_model()
 TOPICS = shown_topics([MODEL], Wording())[0]
@@ -192,14 +194,47 @@ def test_two_groups_that_are_compared_are_in_the_heading() -> None:
     assert tables(MODEL, (2000, 1500), ["between(desk)"])[0].plot().get_suptitle().startswith(f"{picture.title}\n")
 
 
-def test_the_number_of_all_is_told_beside_the_number_of_those_that_are_counted() -> None:
-    made = tables(MODEL, (2000, 1500, 900))
-    known = ", of about 5,000 documents in all"
-    cases = ((made, "document", known), (replace(made, same_documents=False), "document", ""), (made, "author", ""))
-    for of, unit, told in cases:
-        size = ("toys", "about 5,000 documents", unit)
-        (picture,) = table_pictures.pictures([of], TOPICS, MODEL.listed_topics, "r", size)
-        assert f"Counted are about 4,403 documents with at least 3 known words{told}." in picture.definition
+def test_from_how_many_documents_topics_were_learned_is_told_beside_the_number_of_those_that_are_counted() -> None:
+    """A later run reads the files again, which may have changed."""
+    model = with_facts(MODEL, documents=5000)
+    made = tables(model, (2000, 1500, 900))
+    of_plan = replace(made, run=made.of)
+    others = replace(made, same_documents=False)
+    authors = replace(made, privacy=replace(made.privacy, unit="author"))
+    cases = (
+        (of_plan, " In all there are about 5,000 documents."),
+        (made, " The topics were learned from about 5,000 documents."),
+        (others, ""),
+        (authors, ""),
+    )
+    for of, told in cases:
+        (picture,) = table_pictures.pictures([of], TOPICS, MODEL.listed_topics, "r", model)
+        assert f"at least 3 known words.{told} Of one {of.privacy.unit}, this table" in picture.definition
+
+
+def test_tables_that_certainly_count_more_than_the_topics_were_learned_from_are_of_other_documents() -> None:
+    sizes = [event for event in MODEL.privacy.events if event.stage == Stage.SIZE]
+    noise = sizes[0].noise_multiplier
+    for documents, same in ((4403, True), (4350, True), (4403 - 8 * noise - 100, False)):
+        model = with_facts(MODEL, documents=int(documents))
+        made = tables(model, (2000, 1500, 900))
+        assert [each.same_documents for each in tables_about([made], model)] == [same]
+        assert (least_noisy_shares([made], model) is not None) == same
+    of_plan = replace(made, run=made.of)
+    assert tables_about([of_plan], model)[0].same_documents
+
+
+def test_shares_of_topics_of_a_prior_are_explained_beside_each_picture() -> None:
+    told = "Shares are of all known words: the known words of each document are divided among these topics"
+    for prior, expected in ((True, True), (False, False)):
+        model = with_facts(MODEL, prior_used=prior)
+        made = tables(model, (2000, 1500, 900))
+        (picture,) = table_pictures.pictures([made], TOPICS, model.listed_topics, "r", model)
+        whole = replace(made, tables=(made[0].whole(),))
+        (bars,) = table_pictures.pictures([whole], TOPICS, model.listed_topics, "r", model)
+        assert [told in each.note for each in (picture, bars)] == [expected] * 2
+        of_run = pictures_of_run(model, TOPICS, "r", least_noisy_shares([made], model))
+        assert [told in each.note for each in of_run if "prevalence" in each.name] == [expected]
 
 
 def test_a_topic_has_one_share_on_a_page_and_bars_are_sorted_by_it() -> None:
@@ -228,7 +263,7 @@ def test_tables_of_other_documents_do_not_change_a_topics_share() -> None:
         [MODEL], tables=[tables(MODEL, (2000, 1500))]
     )
     assert "How topics change by month in the documents of run toys-table" in page
-    assert page.count("in all.") == 0
+    assert "topics were learned from about" not in page
     assert least_noisy_shares([tables(MODEL, (2000, 1500), of="another")], MODEL) is None
 
 
@@ -291,7 +326,7 @@ def test_a_table_of_counts_is_about_categories_in_its_name_and_its_picture() -> 
 
 def test_periods_that_are_all_too_small_are_said_to_be_so_and_not_drawn() -> None:
     made = tables(MODEL, (2, 1, 2))
-    (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", ("toys", "", "document"))
+    (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", MODEL)
     assert picture.drawing == Bars([])
     assert picture.note.endswith("All of them are too small to tell.")
     with pytest.raises(InputError, match="too small to tell: nothing to draw"):
