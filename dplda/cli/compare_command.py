@@ -248,7 +248,8 @@ def _report(comparison: Comparison, path: Path) -> None:
     for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
         if outcome.model is not None and os.path.isdir(outcome.model):
             chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
-    write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
+    shown = [load(str(outcome.model)) for outcome in chosen.values()]
+    write_report(shown, path, comparison=comparison, guarantees={})
 
 
 def _record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, write_file
-from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
+from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_ledger, open_model
 from dplda.model import TopicModel
 from dplda.model.topic_model import refuse_existing
 
@@ -91,10 +91,10 @@ def report(
     from dplda.report import Wording
     from dplda.report.answers_page import write_answers
     from dplda.runs.questions import load_findings
+    from dplda.runs.tabulation import tables_of
 
     records = {run: _recorded(run, ledger_path) for run in runs}
     runs, counted = _apart(runs, records)
-    wording = _wording(title, names, hide, len(runs))
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or hide or output:
             raise click.UsageError(
@@ -102,7 +102,7 @@ def report(
                 "--output."
             )
         run = _with_model(runs[0], records[runs[0]])
-        _write_papers(wanted, run, answers_path, wording.title, same_text, as_json, ledger_path)
+        _write_papers(wanted, run, answers_path, _wording(title).title, same_text, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
@@ -116,12 +116,18 @@ def report(
             examples = load(model, model_folder(runs[0], ledger_path))
         findings = load_findings(plan, model)
         together = answers_guarantee(findings, ledger_path, same_text)
-        write_answers(findings, output, together, wording=wording, examples=examples)
+        write_answers(findings, output, together, wording=_wording(title, names, hide), examples=examples)
         _tell_written(output, [plan.id], as_json=as_json, private=findings.privacy.sound)
+        later = [each.id for each in tables_of(open_ledger(ledger_path), plan.id) if each.id != plan.id]
+        if later and not as_json:
+            say(
+                f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with all "
+                f"tables: dplda report {later[-1]} -o FILE"
+            )
         return
-    of_topics = list(dict.fromkeys(_with_model(run, records[run]) for run in runs))
-    models = [open_model(run, ledger_path) for run in of_topics]
-    write_page(of_topics, models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
+    found = _models(runs, records, ledger_path)
+    models, wording = list(found.values()), _wording(title, names, hide, len(found))
+    write_page(list(found), models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
     named = [model.facts.run for model in models]
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
@@ -213,7 +219,7 @@ def _write_papers(
         )
 
 
-def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
+def _wording(title: str | None, names: Sequence[str] = (), hidden: Sequence[str] = (), n_runs: int = 1) -> Wording:
     """Return the options on the words of a report. Raises `click.UsageError` for one that fits no run."""
     from dplda.report import Wording
 
@@ -302,6 +308,20 @@ def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tu
             f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}"
         )
     return tuple(run for run in runs if run not in counted), list(counted.values())
+
+
+def _models(
+    runs: Sequence[str], records: Mapping[str, RunRecord | None], ledger_path: Path | None
+) -> dict[str, TopicModel]:
+    """Return the models of `runs` by their names, each once: a run that made tables names the one of their topics."""
+    found: dict[str, TopicModel] = {}
+    for run in dict.fromkeys(_with_model(run, records[run]) for run in runs):
+        model = open_model(run, ledger_path)
+        if model.facts.run is None or all(
+            (model.facts.run, model.facts.merged) != (other.facts.run, other.facts.merged) for other in found.values()
+        ):
+            found[run] = model
+    return found
 
 
 def _with_model(run: str, record: RunRecord | None) -> str:

@@ -18,7 +18,9 @@ from markupsafe import Markup
 
 from dplda.base.errors import InputError
 from dplda.base.software import describe, software_of
+from dplda.budget import Ledger
 from dplda.budget.comparisons import Comparison
+from dplda.budget.database import default_path
 from dplda.budget.events import NOT_PRIVATE, NOT_PROVEN, PrivacyStatement, at_least
 from dplda.budget.guarantees import Basis
 from dplda.learning.estimates import Estimates
@@ -41,7 +43,7 @@ from dplda.report.comparison_pictures import Method
 from dplda.report.facts import TITLES, Facts
 from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
-from dplda.report.promise import AllRuns, unit_of
+from dplda.report.promise import AllRuns, all_runs, unit_of
 from dplda.report.wording import DIVIDED, ShownTopics, Wording, shown_topics
 from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
@@ -73,8 +75,9 @@ def write_report(
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
-    `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
-    its guarantee is for the runs shown alone. `wording` changes words of the page only; `date` is today if None.
+    `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`), by default what the default
+    ledger did, if it exists. Of runs that it does not know, the guarantee is for the runs shown alone. `wording`
+    changes words of the page only; `date` is today if None.
     `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
     then be the only one. `tables` are released tables of topics of `models` or `batches`, and counts and words of their
     datasets.
@@ -91,6 +94,9 @@ def write_report(
         tables = [tables]
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
+    if guarantees is None and default_path().exists():
+        ledger = Ledger()
+        guarantees = all_runs(ledger.datasets(), models, ledger.runs())
     try:
         today = date or datetime.date.today()
         page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables, examples)

@@ -149,6 +149,21 @@ def test_json_has_the_questions_with_their_answers_and_one_guarantee(dplda, plan
     assert dplda("tables", record["run"], "--json").json == record
 
 
+def test_a_table_of_a_plans_topics_that_came_later_is_on_the_page_of_the_topics(dplda, home, plan):
+    run = dplda("ask", plan, "--json").json["run"]
+    asked = ("tabulate", run, "tickets.jsonl", "--by", "month(day)", "--yes", "--epsilon", "2", "--json")
+    answer = dplda(*asked, "--dataset", "tickets")
+    assert answer.status == 0, answer.err
+    later = answer.json["table"]
+    told = dplda("report", run, "-o", "plan.html").out
+    assert f"Later tables of its topics are not on this page: {later}." in told
+    assert dplda("report", run, later, "--name", "0=Warmth", "-o", "both.html").status == 0
+    assert dplda("report", later, "--name", "0=Warmth", "-o", "later.html").status == 0
+    pages = [(home / f"{name}.html").read_text() for name in ("plan", "both", "later")]
+    assert pages[1] == pages[2]
+    assert ["How topics differ by month" in page for page in pages] == [False, True, True]
+
+
 def test_sampling_widens_the_intervals_of_the_tables_and_counts_of_a_plan(dplda, plan):
     def widths(found):
         shares, counts = (answer["answer"]["groups"][0] for answer in found["answers"][1:3])

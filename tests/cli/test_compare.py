@@ -231,7 +231,8 @@ def test_a_free_cell_that_the_data_cannot_support_claims_no_epsilon_and_no_recor
 def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, home, monkeypatch) -> None:
     written = {}
 
-    def write_report(models, path, comparison=None):
+    def write_report(models, path, comparison, guarantees):
+        assert guarantees == {}, "the page says what the comparison cost"
         written.update(models=models, path=path, comparison=comparison)
 
     monkeypatch.setitem(sys.modules, "dplda.report", SimpleNamespace(write_report=write_report))

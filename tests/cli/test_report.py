@@ -12,6 +12,8 @@ from dplda.budget import Ledger, Reservation
 from dplda.budget.accountant import capacity
 from dplda.budget.sketches import Fingerprint
 from dplda.model import TopicModel
+from dplda.model.topic_model import load
+from dplda.report import write_report
 from dplda.report.pictures import percent
 from dplda.report.promise import success_under_filter
 
@@ -51,10 +53,15 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     assert dplda("report", home / "m").status == 0
     assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text_of(home / "report.html")
     assert "It is the only run recorded under the name <bdi>reviews</bdi>" in text_of(home / "report.html")
+    assert dplda("report", home / "m", home / "m", "--title", "Once", "-o", home / "once.html").status == 0
     second_run()
     assert dplda("report", home / "m", "--output", home / "two.html").status == 0
     assert "This holds for the 2 runs recorded under the name <bdi>reviews</bdi> together" in text_of(home / "two.html")
     assert "epsilon = {:g} and delta = {:g}".format(*DEFAULT_GRANT) in text_of(home / "two.html")
+    write_report(load(home / "m"), home / "python.html")
+    assert (home / "python.html").read_text() == (home / "two.html").read_text(), "the default ledger is asked"
+    write_report(load(home / "m"), home / "python.html")
+    assert (home / "python.html").read_text() == (home / "two.html").read_text(), "the default ledger is asked"
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
     assert dplda("report", home / "m", "--output", home / "again.html").status == 0
     assert "was chosen after looking" in text_of(home / "again.html")
@@ -254,6 +261,7 @@ def test_wording_that_fits_nothing_is_one_line_and_writes_nothing(
 
 
 def test_names_of_topics_need_a_single_run(dplda, saved: str, home: Path) -> None:
+    with_facts(make_model(), run="other").save(home / "models" / "other")
     answer = dplda("report", saved, home / "models" / "other", "--name", "1=x")
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "--name works for a report of one run" in answer.err

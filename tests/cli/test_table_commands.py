@@ -101,7 +101,7 @@ def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
     page = Path("r.html").read_text()
     assert "Groups and time" in page
     assert "How topics change by month<" in page
-    assert re.search("of about [34],", page.split("Counted are")[1][:200]), (
+    assert re.search("learned from about [34],", page.split("Counted are")[1][:200]), (
         "the number of all is beside that of those counted"
     )
     assert "table" in dplda("runs", "show", record["table"]).out
