@@ -438,7 +438,9 @@ def units_of_topics(model: TopicModel | None, tables: Tables) -> str:
     found = size(model)[0]
     if not found:
         return ""
-    return f" In all there are {found}." if tables.of == tables.run else f" The topics were learned from {found}."
+    if tables.of == tables.run:
+        return f" In all there are {found}."
+    return f" The topics were learned from {found}; if the files changed since, these are not the same."
 
 
 def rarest(privacy: PrivacyStatement) -> str:

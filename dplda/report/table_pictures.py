@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -62,7 +63,7 @@ def pictures(
     topics to show; `prefix` begins the pictures' names. `model` has the topics, if it is known. `besides` says of what
     else the guarantee of the tables does not hold.
     """
-    drawn = []
+    drawn = list[tuple[str, Picture]]()
     documents = [tables.same_documents or tables.run for tables in all_tables]
     alone = {
         (of, table.by)
@@ -77,14 +78,15 @@ def pictures(
             parts = [part for part in summed if (documents[run], part.by) not in alone] if summed else [table]
             elsewhere = "" if model is None else _elsewhere(tables, model.facts.dataset or "")
             draw = _picture if table.by else _whole
-            drawn += [
-                replace(
-                    _divided(draw(part, tables, topics, listed, f"{name}-{number}", elsewhere), model),
-                    definition=definition(part, tables, model, besides),
-                )
-                for number, part in enumerate(parts)
-            ]
-    return drawn
+            for number, part in enumerate(parts):
+                picture = _divided(draw(part, tables, topics, listed, f"{name}-{number}", elsewhere), model)
+                told = definition(part, tables, model, besides)
+                drawn.append((tables.run, replace(picture, definition=told)))
+    alike = Counter(title for _, title in {(run, each.title) for run, each in drawn})  # in how many runs
+    return [
+        replace(each, title=f"{each.title} (run {shown(run)})") if alike[each.title] > 1 else each
+        for run, each in drawn
+    ]
 
 
 def _elsewhere(tables: Tables, dataset: str) -> str:

@@ -131,6 +131,10 @@ def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
     assert titles(cross) == ["How topics differ by desk", "How topics change by month"]
     assert titles(one, cross) == ["How topics differ by desk", "How topics change by month"]
     assert len(titles(replace(one, same_documents=False), cross)) == 3, "tables of other documents"
+    assert titles(one, replace(one, run="later")) == [
+        "How topics differ by desk (run toys-table)",
+        "How topics differ by desk (run later)",
+    ]
 
 
 def test_a_group_that_is_too_small_in_every_period_has_no_line_and_no_entry_in_the_legend() -> None:
@@ -203,7 +207,10 @@ def test_from_how_many_documents_topics_were_learned_is_told_beside_the_number_o
     authors = replace(made, privacy=replace(made.privacy, unit="author"))
     cases = (
         (of_plan, " In all there are about 5,000 documents."),
-        (made, " The topics were learned from about 5,000 documents."),
+        (
+            made,
+            " The topics were learned from about 5,000 documents; if the files changed since, these are not the same.",
+        ),
         (others, ""),
         (authors, ""),
     )
