@@ -26,6 +26,7 @@ from dplda.report.pictures import (
     with_interval,
 )
 from dplda.report.wording import ShownTopics
+from dplda.runs.private_groups import were_found
 from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 if TYPE_CHECKING:
@@ -98,8 +99,9 @@ def definition(table: ReleasedTable, tables: Tables, size: tuple[str, str, str],
     unit = tables.privacy.unit
     of_all = size[1] if tables.same_documents and unit == size[2] else ""
     return (
-        f"{told_counted(table, unit, of_all)} Of one {unit}, this table and others of its run together reveal at most "
-        f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
+        f"{told_private(table, unit)}{told_counted(table, unit, of_all)} Of one {unit}, this table and others of its "
+        f"run together reveal at most what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, "
+        "and not the error of a sample."
     )
 
 
@@ -207,6 +209,12 @@ def guarantee_in_words(tables: Tables) -> str:
     """Return the epsilon and delta of the run that made `tables`, or why it has none."""
     privacy = tables.privacy
     return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
+
+
+def told_private(table: ReleasedTable, unit: str) -> str:
+    """Say, before a space, which groups of `table` were found privately; empty if none were."""
+    found = were_found(table, unit)
+    return shown(f"{found} ") if found else ""
 
 
 def told_counted(table: ReleasedTable, unit: str, of_all: str = "") -> str:

@@ -117,7 +117,12 @@ def test_a_result_shows_all_of_its_tables_with_titles_and_its_guarantee(found: T
 @pytest.mark.parametrize(
     ("kind", "told", "column"),
     [
-        ({"persons": True}, "counted in movies A movie in more than 1 category counts less in each of them.", "units"),
+        (
+            {"persons": True},
+            "counted in movies A movie in more than 1 category counts less, in each of them and in the number of all "
+            "movies. Counted are movies",
+            "units",
+        ),
         (
             {"documents_per_person": 2},
             "counted in documents of movies Of documents in more than 1 category",

@@ -126,6 +126,9 @@ def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
     def titles(*runs: Tables) -> list[str]:
         return [picture.title for picture in table_pictures.pictures(runs, TOPICS, MODEL.listed_topics, "r")]
 
+    (desk, _) = table_pictures.pictures([cross], TOPICS, MODEL.listed_topics, "r")
+    told = f"The groups by desk were found privately: those of too few documents are in '{OTHER}'. Counted are"
+    assert desk.definition.startswith(told)
     assert titles(cross) == ["How topics differ by desk", "How topics change by month"]
     assert titles(one, cross) == ["How topics differ by desk", "How topics change by month"]
     assert len(titles(replace(one, same_documents=False), cross)) == 3, "tables of other documents"
