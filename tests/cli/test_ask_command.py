@@ -186,6 +186,7 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     refused = dplda("report", counted.json["count"], "-o", "none.html")
     assert refused.status == 2
     assert "released no topics" in refused.err
+    assert refused.err.rstrip().endswith("that of a plan: dplda ask PLAN -o page.html")
     assert refused.err.strip().count("\n") == 0
     assert not (home / "none.html").exists()
 
