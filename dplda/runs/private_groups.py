@@ -30,8 +30,8 @@ def would_be_found(names: Sequence[str], events: Sequence[Event], adjacency: str
         parts = f" A {unit} in several groups counts in each by the share of their documents that is there."
     return [
         f"Groups by {' and '.join(names)} would be found privately: one of about {even:,.0f} {unit}s with an even "
-        f"chance, one of {even + _DEVIATIONS * noise:,.0f} with {_LIKELY}.{parts} Others would be in {OTHER!r}: to "
-        f"have all groups, list them: {_lists(names)}."
+        f"chance, one of about {even + _DEVIATIONS * noise:,.0f} with one of {_LIKELY}.{parts} Others would be in "
+        f"{OTHER!r}: to have all groups, list them: {_lists(names)}."
     ]
 
 

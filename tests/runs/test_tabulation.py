@@ -139,7 +139,9 @@ def test_groups_are_found_as_often_as_the_plan_says(groups_of_person, adjacency,
         return plan_tables(model, source, groupings("group", {}), 8.0, 1e-6, adjacency=adjacency, simulate_seed=1)
 
     (told,) = plan(["a"], groups_of_person and ["p"]).outlook
-    pattern = r"Groups by group would be found privately: one of about (\d+) \w+ with an even chance, one of (\d+) with"
+    pattern = (
+        r"Groups by group would be found privately: one of about (\d+) \w+ with an even chance, one of about (\d+) "
+    )
     even, likely = map(int, re.match(pattern, told).groups())
     assert ("the share of their documents" in told) == bool(groups_of_person)
     for size, least, most in ((even // 2, 0, 1), (even, 8, 22), (likely, 27, 30)):
