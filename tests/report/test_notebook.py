@@ -112,6 +112,9 @@ def test_a_result_shows_all_of_its_tables_with_titles_and_its_guarantee(found: T
     assert [title for title in titles if html.index(title)] == titles
     assert all(table._repr_html_() in html for table in found)
     assert "may reveal what epsilon 1, delta" in Page(html).text
+    private = replace(found, tables=tuple(replace(table, private=(True,) * len(table.by)) for table in found))
+    text = " ".join(Page(private._repr_html_()).text.split())
+    assert text.count("found privately: those of too few documents are in") == sum(bool(table.by) for table in found)
 
 
 @pytest.mark.parametrize(
