@@ -124,6 +124,7 @@ def _show_table(one: CountTable, unit: str) -> None:
     from dplda.runs.counting import (
         count_less,
         counted_in,
+        size_heading,
         what_counts,
         what_else_counts,
         what_intervals_hold,
@@ -144,12 +145,12 @@ def _show_table(one: CountTable, unit: str) -> None:
                 share = in_percent(shares, place) if tells[index] or not part.by else "too small to tell"
                 rows.append((*names, one.titles[category], whole_number(found, place), share))
                 names = ("",) * len(names)
-    heads = (*one.by, f"{one.sizes(unit)} (95 %)") if one.by else ()
+    heads = (*one.by, f"{size_heading(one, unit)} (95 %)") if one.by else ()
     number = "number as counted (95 %)" if count_less(one, unit) else "number (95 %)"
     table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
-    tell_private_groups(one)
+    tell_private_groups(one, unit)
     if summed and (one.totals < 0).any():
         say("Negative numbers are shown as 0, so that groups may add up to more than `all`.")
     if less := who_counts_less(one, unit):

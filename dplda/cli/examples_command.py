@@ -71,7 +71,9 @@ def examples(
     with following(quiet=as_json or quiet) as progress:
         ledger = None if local else open_ledger(ledger_path)
         found = find_examples(model, source, each, ledger=ledger, local=local, progress=progress)
-    private_notes(found.notes)
+    private_notes([*found.notes, *([found.left_out] if found.left_out and local else [])])
+    if found.left_out and not local:
+        say(found.left_out, error=True)
     file = None if local else save(found, model, model_folder(run, ledger_path))
     if as_json:
         marks = {"private": False, "warning": _LOCAL} if local else {"private": model.privacy.sound}

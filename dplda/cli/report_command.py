@@ -305,7 +305,8 @@ def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tu
         first = next(iter(counted.values()))
         raise InputError(
             f"run {first.id} released no topics ({released_in_words(first.parameters)}), and a report is about topics. "
-            f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}"
+            f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}. A page "
+            "of counts and words alone is that of a plan: dplda ask PLAN -o page.html"
         )
     return tuple(run for run in runs if run not in counted), list(counted.values())
 

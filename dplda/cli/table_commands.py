@@ -454,7 +454,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
         rows,
         wide="largest topics, share in % (95 %)",
     )
-    tell_private_groups(one)
+    tell_private_groups(one, unit)
     rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
     expected = one.compares_two and tells[:2].all()  # two groups are seldom most of the documents
     if 2 * rest > units.value.sum() and not expected:
@@ -471,13 +471,12 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
     show_changes(one, names)
 
 
-def tell_private_groups(one: ReleasedTable) -> None:
-    """Say which groups of a table were found privately."""
-    from dplda.private.attributes import OTHER
+def tell_private_groups(one: ReleasedTable, unit: str) -> None:
+    """Say which groups of a table were found privately, and how to have all of them."""
+    from dplda.runs.private_groups import how_to_find_all, were_found
 
-    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
-    if private:
-        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
+    if found := were_found(one, unit):
+        say(f"{found}{how_to_find_all(one)}")
 
 
 def whole_number(found: Estimates[np.ndarray], place: int | tuple[int, int]) -> str:

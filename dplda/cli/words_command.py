@@ -100,10 +100,10 @@ def show_word_tables(found: Words) -> None:
     """Print the words of each group of `found`."""
     for one in found.tables:
         say("")
-        _show_table(one)
+        _show_table(one, found.privacy.unit)
 
 
-def _show_table(one: WordTable) -> None:
+def _show_table(one: WordTable, unit: str) -> None:
     """Print the words of each group that are certain, with their lifts."""
     from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, certain_of, times
 
@@ -116,7 +116,7 @@ def _show_table(one: WordTable) -> None:
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
     head = "words that are more frequent here, and at least how many times"
     table((*one.by, head), rows, wide=head)
-    tell_private_groups(one)
+    tell_private_groups(one, unit)
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
     say(
         f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "

@@ -42,11 +42,13 @@ class Examples:
     """The number of those that have too few words that the model knows to be about any topic."""
     private: bool = False
     """Whether the corpus is private, so that they are for its holder's eyes only and cannot be saved."""
+    left_out: str = field(default="", compare=False)
+    """How many records could not be read, and why, in a sentence; empty if all could. As private as the corpus."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Local diagnostics (exact, not private, not for publication)."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON, without the notes."""
+        """Return plain JSON, without the notes and what was left out."""
         listed = [{"topic": topic, "examples": [asdict(each) for each in found]} for topic, found in self.listed()]
         read = {"texts": self.texts, "too_few_known_words": self.unknown}
         return {"source": self.source, "public": not self.private, **read, "topics": listed}

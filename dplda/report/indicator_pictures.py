@@ -33,9 +33,10 @@ from dplda.report.table_pictures import (
     in_words,
     is_drawn_whole,
     largest_share,
+    told_private,
 )
 from dplda.report.wording import is_hidden
-from dplda.runs.counting import count_less, counted_in, what_counts, what_intervals_hold, who_counts_less
+from dplda.runs.counting import count_less, counted_in, size_heading, what_counts, what_intervals_hold, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
     OWN_WORDS,
@@ -121,7 +122,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         drawing=Bars([]),
         further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table, unit)}{_told_private(table)}{told_counted(table, unit)}",
+        definition=f"{_told_rules(table, unit)}{told_private(table, unit)}{told_counted(table, unit)}",
     )
 
 
@@ -158,9 +159,9 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         drawing=picture,
         further=further_differences(table, names, "category"),
         table=_count_numbers(table, order, by, unit),
-        definition=f"{_told_rules(table, unit)}{_told_private(table)}Of one {shown(unit)}, these counts and others of "
-        f"their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the noise, and "
-        "not the error of a sample.",
+        definition=f"{_told_rules(table, unit)}{told_private(table, unit)}Of one {shown(unit)}, these counts and "
+        f"others of their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the "
+        "noise, and not the error of a sample.",
     )
 
 
@@ -231,13 +232,6 @@ def _told_rules(table: CountTable, unit: str) -> str:
     return f"{persons}In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
 
 
-def _told_private(table: CountTable | WordTable) -> str:
-    private = [shown(name) for name, found in zip(table.by, table.private, strict=True) if found]
-    if not private:
-        return ""
-    return f"The groups by {' and '.join(private)} were found privately: rare ones are among all others. "
-
-
 def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:
     found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
     numbers = ("number as counted (95 %)" if count_less(table, unit) else "number (95 %)", "share (95 %)")
@@ -255,7 +249,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
         for row, group in enumerate(table.rows)
         for each in order
     ]
-    return Table((by, shown(table.sizes(unit)), "category", *numbers), listed)
+    return Table((by, shown(size_heading(table, unit)), "category", *numbers), listed)
 
 
 def _share(shares: object, row: int, category: int) -> str:
@@ -288,8 +282,8 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
         note=" ".join(notes),
         drawing=dots(drawn, table.others) if drawn else Bars([]),
         table=_word_numbers(drawn, by, table.others) if drawn else None,
-        definition=f"{_told_private(table)}Compared were {len(table.titles):,} words, by the share of documents that "
-        f"have them, among those with at least {MINIMUM_LENGTH} words of any kind. {WEIGHED} Of one "
+        definition=f"{told_private(table, words.privacy.unit)}Compared were {len(table.titles):,} words, by the share "
+        f"of documents that have them, among those with at least {MINIMUM_LENGTH} words of any kind. {WEIGHED} Of one "
         f"{shown(words.privacy.unit)}, these words and others of their run together reveal at most what "
         f"{guarantee_in_words(words)} allows.",
     )

@@ -16,7 +16,7 @@ from dplda.model import TopicModel
 from dplda.report import indicator_pictures, page, summary
 from dplda.report.pictures import Table, shown
 from dplda.report.promise import unit_of
-from dplda.report.table_pictures import category_of, heading, in_words, told_counted
+from dplda.report.table_pictures import category_of, heading, in_words, told_counted, told_private
 from dplda.report.wording import Wording, shown_topics
 from dplda.runs.counting import counted_as
 from dplda.runs.evaluation import Evaluation
@@ -98,12 +98,13 @@ def _title(table: ReleasedTable, tables: Tables) -> str:
 
 
 def _notes(table: ReleasedTable, unit: str) -> str:
-    """Say what the numbers of `table` are of, as the terminal and the report do."""
+    """Say what the numbers of `table` are of, and which groups it may lack, as the terminal and the report do."""
+    private = told_private(table, unit)
     if isinstance(table, WordTable):
-        return f"{WEIGHED} {OWN_WORDS}" if any(map(category_of, table.by)) else WEIGHED
+        return f"{private}{WEIGHED} {OWN_WORDS}" if any(map(category_of, table.by)) else f"{private}{WEIGHED}"
     if isinstance(table, CountTable):
-        return indicator_pictures.told_counted(table, unit)
-    return told_counted(table, unit)
+        return f"{private}{indicator_pictures.told_counted(table, unit)}"
+    return f"{private}{told_counted(table, unit)}"
 
 
 def _stamp(privacy: PrivacyStatement) -> list[str]:

@@ -250,6 +250,8 @@ class Chart:
         for empty in axes[self.panels :]:
             empty.set_axis_off()
         self.draw(axes[: self.panels])
+        for last in axes[max(self.panels - columns, 0) : self.panels]:  # one of them ends above an empty place
+            last.tick_params(labelbottom=True)
         handles, names = axes[0].get_legend_handles_labels()
         if len(names) > 1:
             place = "outside upper left" if figure.get_suptitle() == "" else "outside lower left"  # of the title

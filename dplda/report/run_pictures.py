@@ -44,7 +44,7 @@ _MAPPED = 8  # topics from which on they are drawn as a map
 _LARGEST_CIRCLE = 5200  # area of the most common topic's circle, in square points, on a chart 720 points wide
 _DIGITS, _SHIFTS = 16.0, 20  # pixels between the numbers of two circles; how often numbers are shifted for that
 _HALVES = np.array([-0.5, 0.5])
-_NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
+_NAMED_BY = 3  # topics by which a group without a label is named, its most common ones
 
 
 def pictures(
@@ -357,10 +357,13 @@ def _apart(points: np.ndarray, least: float) -> np.ndarray:
 
 
 def _named(model: TopicModel, topics: ShownTopics, group: Sequence[int]) -> str:
-    """Return the label of a group of topics, or the first words of its most common ones."""
+    """Return the label of a group of topics, or the names or first words of its most common ones, and how many more."""
     label = group_labels(model).get(tuple(sorted(group)))
+    if label is not None:
+        return label.name
     common = sorted(group, key=lambda topic: -model.prevalence[topic])[:_NAMED_BY]
-    return label.name if label is not None else ", ".join(topics.title(topic, 1) for topic in common)
+    more = [f"and {len(group) - len(common):,} more"] if len(group) > len(common) else []
+    return "; ".join([*(topics.title(topic, 1) for topic in common), *more])
 
 
 def _paths(tree: TopicTree, place: dict[int, float]) -> list[str]:

@@ -29,6 +29,7 @@ from dplda.report.pictures import (
     with_interval,
 )
 from dplda.report.wording import DIVIDED, ShownTopics
+from dplda.runs.private_groups import were_found
 from dplda.runs.released_table import ReleasedTable, Tables, counted
 
 if TYPE_CHECKING:
@@ -106,10 +107,10 @@ def _divided(picture: Picture, model: TopicModel | None) -> Picture:
 def definition(table: ReleasedTable, tables: Tables, model: TopicModel | None, besides: str = _BESIDES) -> str:
     """Say what `table` counts, what it may reveal, and what its intervals cover; arguments are as in `pictures`."""
     unit = tables.privacy.unit
+    told = f"{told_private(table, unit)}{told_counted(table, unit)}{promise.units_of_topics(model, tables)}"
     return (
-        f"{told_counted(table, unit)}{promise.units_of_topics(model, tables)} Of one {unit}, this table and others of "
-        f"its run together reveal at most "
-        f"what {guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
+        f"{told} Of one {unit}, this table and others of its run together reveal at most what "
+        f"{guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
     )
 
 
@@ -217,6 +218,12 @@ def guarantee_in_words(tables: Tables) -> str:
     """Return the epsilon and delta of the run that made `tables`, or why it has none."""
     privacy = tables.privacy
     return f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}" if privacy.sound else shown(privacy.reason)
+
+
+def told_private(table: ReleasedTable, unit: str) -> str:
+    """Say, before a space, which groups of `table` were found privately; empty if none were."""
+    found = were_found(table, unit)
+    return shown(f"{found} ") if found else ""
 
 
 def told_counted(table: ReleasedTable, unit: str) -> str:

@@ -17,6 +17,7 @@ from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
 from dplda.private.attributes import HOW_MANY, TableRows
+from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.word_indicators import (
     CELL_COUNTS,
     INDICATOR_CLIP,
@@ -84,8 +85,9 @@ def count(
     `documents_per_person`, documents count 1 each, those of a person with more than so many documents less; the noise
     is so many times that of one document for each person. With `persons`, a person counts 1 in each category of at
     least one of their documents, in each group that these are in. `at_most` is then for the answers of a person in all
-    groups, by default 10, or as for documents without groups. Such a table is by one attribute. `by`, `groups`,
-    `dates`, `between`, `zone`, `date_format`, `sampling`, `check_groups` and `options` are as in `dplda.tabulate`.
+    groups, by default 10, or as for documents without groups; who has more counts less in the numbers of persons, too.
+    Such a table is by one attribute. `by`, `groups`, `dates`, `between`, `zone`, `date_format`, `sampling`,
+    `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -230,21 +232,60 @@ def plan_counts(
     half = -float(ndtri(0.025)) * noise
     unit = corpus.unit
     counted = DOCUMENT if per_person else unit
-    outlook = [
+    within = (
         f"Numbers would be told to within {half:,.0f} {counted}s (95 %) for each category in one group, however large "
         "it is; sizes of groups, and sums of several groups, less exactly."
-    ]
-    if at_most < n_given and not (one_answer or persons or per_person):
-        outlook.append(
-            f"A document in more than {at_most} of the {n_given} categories would count less in each of them: in all "
-            f"{n_given}, as {math.sqrt(at_most / n_given):.2f}."
-        )
+    )
+    outlook = [" ".join([within, *planned.outlook])]
+    if not one_answer:
+        outlook += _who_would_count_less(unit, n_given, at_most, tables, persons=persons, per_person=per_person)
     if unit != DOCUMENT and not (persons or per_person):
         outlook.append(
             f"Numbers would be of {unit}s' texts, the documents of one {unit} sharing the weight of one. "
             f"{_other_counts(unit)} In a plan, that is persons: true or documents_per_person: N."
         )
     return replace(planned, outlook=tuple(outlook))
+
+
+def _who_would_count_less(
+    unit: str,
+    n_given: int,
+    at_most: int,
+    tables: Sequence[Sequence[Grouping]],
+    *,
+    persons: bool,
+    per_person: int | None,
+) -> list[str]:
+    """Say which documents or persons with several of `n_given` categories would count less, if any may (T16)."""
+    if persons and any(tables):
+        # in all categories of n groups, somebody counts in full if n (n_given / at_most + b^2) <= 1 + b^2
+        full = int((1 + COUNT_SHARE**2) / (n_given / at_most + COUNT_SHARE**2))
+        if all(len(each.groups or ()) in range(1, full) for table in tables for each in table):
+            return []  # one more group is that of all others
+        several = f"more than {full:,} group{'' if full == 1 else 's'}" if full else "a group"
+        return [
+            f"A {unit} in all {n_given} categories of {several} would count less, in each of them and in the numbers "
+            f"of {unit}s: {at_most} answers in all groups together count in full, and fewer in several groups. A "
+            "larger --at-most (in a plan, at_most) counts more in full; the noise grows with its square root."
+        ]
+    if at_most >= n_given:
+        return []
+    factor = math.sqrt(at_most / n_given)
+    categories = f"in more than {at_most} of the {n_given} categories"
+    less = f"A {DOCUMENT} {categories} would count less in each of them"
+    if persons or per_person:
+        factor = math.sqrt((1 + COUNT_SHARE**2) / (n_given / at_most + COUNT_SHARE**2))
+        less = f"A {unit} {categories} would count less, in each of them and in the number of {unit}s"
+    if per_person:
+        less = (
+            f"Of {DOCUMENT}s {categories}, fewer than {per_person:,} of a {unit} would count in full, also in the "
+            f"number of {DOCUMENT}s"
+        )
+    each = f"each of {per_person:,} " if per_person else ""
+    return [
+        f"{less}: {each}in all {n_given}, as {factor:.2f}. --at-most {n_given} (in a plan, at_most: {n_given}) counts "
+        f"them in full, with {math.sqrt(n_given / at_most):.2f} times the noise."
+    ]
 
 
 def _check_persons(
@@ -310,7 +351,7 @@ def counted_in(table: CountTable, unit: str) -> str:
         counted += f", of each {unit} up to {table.documents_per_person:,} in full"
     size = table.whole().units()
     value, low, high = (float(numbers[0]) for numbers in (size.value, size.low, size.high))
-    return f"{counted}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all"
+    return f"{counted}: {value:,.0f} ({low:,.0f} to {high:,.0f}) in all{', as counted' * sizes_count_less(table, unit)}"
 
 
 def what_counts(table: CountTable, unit: str) -> str:
@@ -344,16 +385,21 @@ def who_counts_less(table: CountTable, unit: str) -> str:
     """Say what counts less than 1 in `table` (T16); empty if nothing does."""
     if table.persons and table.by:
         return (
-            f"A {unit} in more than {table.at_most} categories, over all groups, counts less in each of them, and so "
-            "may one in several groups"
+            f"A {unit} in more than {table.at_most} categories, over all groups, counts less, in each of them and in "
+            f"the numbers of {unit}s, and so may one in several groups"
         )
-    who = unit if table.persons else DOCUMENT
     categories = "category" if table.at_most == 1 else "categories"
-    several = f"A {who} in more than {table.at_most} {categories} counts less in each of them"
+    several = f"A {DOCUMENT} in more than {table.at_most} {categories} counts less in each of them"
+    if table.persons:
+        several = (
+            f"A {unit} in more than {table.at_most} {categories} counts less, in each of them and in the number of all "
+            f"{unit}s"
+        )
     n_given = sum(name not in (NONE, NO_ANSWER) for name in table.titles)
     if most := table.documents_per_person:
         several = (
-            f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full"
+            f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full, "
+            "also in the number of all documents"
         )
     return "" if table.exclusive or table.at_most >= n_given else several
 
@@ -361,6 +407,16 @@ def who_counts_less(table: CountTable, unit: str) -> str:
 def count_less(table: CountTable, unit: str) -> bool:
     """Whether documents or persons may count less than 1 in `table`, so that its numbers may be too small (T16)."""
     return bool(who_counts_less(table, unit)) or (unit != DOCUMENT and not table.persons)
+
+
+def sizes_count_less(table: CountTable, unit: str) -> bool:
+    """Whether the numbers of all documents or persons may be too small, too: where all of a person's weigh less."""
+    return (table.persons or table.documents_per_person is not None) and count_less(table, unit)
+
+
+def size_heading(table: CountTable, unit: str) -> str:
+    """Name the column of the numbers of all documents or persons in each group."""
+    return f"{table.sizes(unit)}{' as counted' * sizes_count_less(table, unit)}"
 
 
 def what_intervals_hold(table: CountTable, unit: str) -> str:

@@ -137,15 +137,15 @@ def _size_std(events: Sequence[Event]) -> float:
     return size.noise_multiplier or 0.0
 
 
-def votes_needed(multiplier: float, delta: float, adjacency: str) -> float:
+def votes_needed(multiplier: float, delta: float, adjacency: str, most: int = MOST_WORDS) -> float:
     """Return the threshold of the noisy sum of votes for a word: with such a sum, a word passes with probability 1/2.
 
-    `multiplier` is the noise multiplier of the votes, and `delta` the probability that the run releases a word of a
-    single unit.
+    `multiplier` is the noise multiplier of the votes, `delta` the probability that the run releases a word of a single
+    unit, and `most` for how many words a unit votes.
     """
     replaces = adjacency == "replace"
     std = multiplier * (NONNEGATIVE if replaces else 1.0)
-    return selection_threshold(std * BOUND, delta / (2 if replaces else 1), MOST_WORDS) / BOUND
+    return selection_threshold(std * BOUND, delta / (2 if replaces else 1), most) / BOUND
 
 
 def typical_words(settings: FitSettings, least: float = 0.0) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -62,7 +63,8 @@ def examples(
         ledger = Ledger() if ledger is None else ledger
         ledger.check_not_private(corpus.name or "", corpus.places)
         key, private = ledger.key, ledger.private_documents()
-    texts = (record for record in corpus.raw_texts() if not isinstance(record, Defect))
+    defects = Counter[Defect]()
+    texts = _readable(corpus.raw_texts(), defects)
     watch, counter = progress or NoProgress(), WordCounter(find_tokens(tokenization))
     watch.start("read")
     best = {topic: _Best(each) for topic in model.listed_topics}
@@ -71,6 +73,7 @@ def examples(
         counts = counter.count([record.text for record in chunk])
         failed = set(counts.failed)
         records = [record for place, record in enumerate(chunk) if place not in failed]
+        defects[Defect.MALFORMED] += len(failed)
         if len(private):
             codes = document_codes(counts.words, counts.indptr, counts.indices, counts.counts, key)
             n_known += int(np.isin(codes, private, kind="sort").sum())
@@ -88,7 +91,24 @@ def examples(
     notes = tuple(filter(None, [known_texts(n_known, "delete what was saved")]))
     found = {topic: chosen.examples() for topic, chosen in best.items()}
     source = corpus.name or "a corpus without a name"
-    return Examples(found, source, n_texts, n_unknown, private=local, notes=notes)
+    left_out = _told(defects, source)
+    return Examples(found, source, n_texts, n_unknown, private=local, left_out=left_out, notes=notes)
+
+
+def _readable(records: Iterable[TextRecord | Defect], defects: Counter[Defect]) -> Iterator[TextRecord]:
+    """Yield those of `records` that have a text, and count the `defects` of the others."""
+    for record in records:
+        if isinstance(record, Defect):
+            defects[record] += 1
+        else:
+            yield record
+
+
+def _told(defects: Counter[Defect], source: str) -> str:
+    """Say how many records of `source` were left out for which `defects`; empty if none were."""
+    total, why = defects.total(), [f"{defect.value} ({defects[defect]:,})" for defect in Defect if defects[defect]]
+    records = "1 record was" if total == 1 else f"{total:,} records were"
+    return f"Of {source}, {records} left out: {', '.join(why)}." if total else ""
 
 
 def _shares(model: TopicModel, counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

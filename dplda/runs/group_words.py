@@ -115,7 +115,8 @@ def plan_words(
             **calendar_facts(zone, date_format),
         },
     )
-    return replace(planned, outlook=(least_groups(planned.events[-1], planned.privacy.adjacency, corpus.unit),))
+    least = least_groups(planned.events[-1], planned.privacy.adjacency, corpus.unit)
+    return replace(planned, outlook=(" ".join([least, *planned.outlook]),))
 
 
 def least_groups(event: Event, adjacency: str, unit: str) -> str:

@@ -32,7 +32,7 @@ from dplda.runs.indicator_tables import Counts, Words
 from dplda.runs.plan_parts import PLAN, is_plan, parts_of, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.tabulation import Grouping, plan_tables, prepare_tables, subject
+from dplda.runs.tabulation import Grouping, outlook_of_groups, plan_tables, prepare_tables, subject
 from dplda.text.categories import public_digest
 from dplda.text.records import DOCUMENT
 
@@ -326,18 +326,21 @@ def _plan(
         words = plan_words(listed, corpus, tables, epsilon, delta, **settings)
         return _Part(words.events, words.statistics, lambda model: words, words.outlook)
     width = DEFAULTS.vocabulary.max_vocabulary if question.kind == "words" else 1  # of topics, rows are few
-    events = calibrate(tuple(prepare_tables(corpus, tables, width)[1]), epsilon, delta)
+    prepared, shares = prepare_tables(corpus, tables, width)
+    events = calibrate(tuple(shares), epsilon, delta)
+    groups = outlook_of_groups(prepared, events, options.adjacency, corpus.unit)
     if question.kind == "words":
         return _Part(
             events,
             [WORD_INDICATORS],
             lambda model: plan_words(_known(model), corpus, tables, epsilon, delta, **settings),
-            (least_groups(events[-1], options.adjacency, corpus.unit),),
+            (" ".join([least_groups(events[-1], options.adjacency, corpus.unit), *groups]),),
         )
     return _Part(
         events,
         [TABLE_PROPORTIONS],
         lambda model: plan_tables(_known(model), corpus, tables, epsilon, delta, **settings),
+        groups,
     )
 
 

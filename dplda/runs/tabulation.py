@@ -22,7 +22,7 @@ from dplda.base.characters import is_name
 from dplda.base.errors import DpldaError, InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import Share
-from dplda.budget.events import Stage
+from dplda.budget.events import Event, Stage
 from dplda.budget.ledger_records import READ
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
@@ -35,6 +35,7 @@ from dplda.runs.charged_query import QueryOptions, ask, plan_query
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.indicator_tables import CountTable
 from dplda.runs.plan_parts import with_parts
+from dplda.runs.private_groups import would_be_found
 from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
@@ -224,8 +225,7 @@ def plan_by_group(
 
     def answer(gate: QueryGate, about: dict[str, Any]) -> _Tables:
         """Find the private groups, and release the tables."""
-        most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
-        found = {each: gate.choose_groups(each.attribute, most) for each in hidden}
+        found = {each: gate.choose_groups(each.attribute, _most_groups(corpus.unit)) for each in hidden}
         all_rows = [
             TableRows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables
         ]
@@ -245,7 +245,7 @@ def plan_by_group(
         ]
         return make(tables=tuple(released), dataset=options.get("dataset") or corpus.name or UNNAMED, **about)
 
-    return plan_query(
+    planned = plan_query(
         kind,
         model,
         corpus,
@@ -263,6 +263,20 @@ def plan_by_group(
         },
         passes=len(tables),
     )
+    return replace(planned, outlook=outlook_of_groups(tables, planned.events, planned.privacy.adjacency, corpus.unit))
+
+
+def outlook_of_groups(
+    tables: Sequence[Sequence[Grouping]], events: Sequence[Event], adjacency: str, unit: str
+) -> tuple[str, ...]:
+    """Say how large the groups of `tables` that the `events` of a run find privately must be."""
+    names = [each.attribute.name for each in _private(tables)]
+    return tuple(would_be_found(names, events, adjacency, unit, _most_groups(unit)))
+
+
+def _most_groups(unit: str) -> int:
+    """Return how many groups a unit votes for: a document is in one."""
+    return 1 if unit == DOCUMENT else _GROUPS_OF_UNIT
 
 
 def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:

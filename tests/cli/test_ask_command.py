@@ -63,6 +63,9 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert "--date-format" not in dry.out + dry.err
     assert dry.out.count("This run would take") == 1
     assert "12% of the run's budget for 'How many <refunds>?'. Numbers would be told to within" in dry.out
+    assert "privately" not in dry.out
+    unlisted = dplda("ask", written(home, "unlisted.yaml", groups={}), "--dry-run").out
+    assert unlisted.count("Groups by team would be found privately: one of about ") == 2, "of two questions"
     assert Ledger().runs() == []
     shown = dplda("ask", plan, "-o", "a.html")
     assert shown.status == 0, shown.err
@@ -198,6 +201,7 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     refused = dplda("report", counted.json["count"], "-o", "none.html")
     assert refused.status == 2
     assert "released no topics" in refused.err
+    assert refused.err.rstrip().endswith("that of a plan: dplda ask PLAN -o page.html")
     assert refused.err.strip().count("\n") == 0
     assert not (home / "none.html").exists()
 

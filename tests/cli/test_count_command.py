@@ -138,6 +138,21 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, customers):
     found = {each["category"]: each["count"] for each in record["groups"][0]["categories"]}
     assert found["cash"] == pytest.approx(1500, abs=60), "each customer has a ticket of both teams"
     assert found["heat"] == pytest.approx(1500, abs=60)
+    in_one = (*by_customer, "--at-most", "1")
+    dry = " ".join(dplda(*in_one, "--dry-run").out.split())
+    assert (
+        "A customer in more than 1 of the 3 categories would count less, in each of them and in the number of "
+        "customers: in all 3, as 0.59. --at-most 3 (in a plan, at_most: 3) counts them in full, with 1.73 times the "
+        "noise."
+    ) in dry
+    less = " ".join(dplda(*in_one).out.split())
+    assert (
+        "A customer in more than 1 category counts less, in each of them and in the number of all customers "
+        "(--at-most). Counted are customers with a document of at least 3 words: "
+    ) in less
+    in_all = int(less.partition("at least 3 words: ")[2].split()[0].replace(",", ""))
+    assert 0.59 * 1500 - 60 < in_all < 0.72 * 1500 + 60, "each is in two or three categories"
+    assert ") in all, as counted. " in less
     grouped = dplda(*by_customer, "--by", "team", "--groups", "g.yaml")
     assert grouped.status == 0, grouped.err
     assert told in grouped.out
@@ -145,6 +160,8 @@ def test_persons_are_counted_priced_kept_and_shown_again(dplda, customers):
     assert "in cash than in the other groups together" in grouped.out
     assert "the other groups together, where a customer counts once in each of them." in grouped.out
     assert "number as counted (95 %)" in grouped.out
+    assert "customers as counted (95 %)" in grouped.out
+    assert "counts less, in each of them and in the numbers of customers, and so may one in several" in grouped.out
     assert "elsewhere" not in grouped.out
     assert "\nall " not in grouped.out, "groups do not add up"
 
@@ -160,6 +177,11 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     assert all(text in dplda(*by_customer).out for text in (*ways, "the weight of one"))
     assert hint not in dplda(*asked, "--dry-run", "--dataset", "other").out, "documents are the units"
     of_two = (*by_customer, "--documents-per-person", "2")
+    private = " ".join(dplda(*of_two, "--by", "team", "--dry-run").out.split())
+    assert "Groups by team would be found privately: one of about" in private
+    assert "customers with an even chance" in private
+    private = " ".join(dplda(*of_two, "--by", "team").out.split())
+    assert f"those of too few customers (in parts, if in several groups) are in '{OTHER}'. If a group" in private
     before, dry = spent(dplda), dplda(*of_two, "--dry-run")
     assert (dry.status, spent(dplda)) == (0, before), dry.err
     assert "documents (95 %)" in dry.out
@@ -178,7 +200,7 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     run = Ledger().runs()[-1].id
     less = "Documents of a customer with more than 2 may count less, but more of them count where they are in several"
     true = "Intervals and differences are of the numbers as counted here: the true number of documents is not smaller"
-    for text in (told, "documents (95 %)", less, true, "all "):
+    for text in (told, "documents as counted (95 %)", less, true, "all "):
         assert text in shown.out
         assert text in dplda("tables", run).out
     assert not any(text in shown.out for text in (*ways, "the weight of one"))
@@ -296,8 +318,19 @@ def test_words_by_group_are_shown_kept_and_written(dplda, tickets, home):
     )
     dry = dplda(*asked, "--dry-run")
     assert (dry.status, spent(dplda)) == (0, 0), dry.err
+    assert "privately" not in dry.out
+    private = [each for each in asked if each not in ("--groups", "g.yaml")]
+    dry = " ".join(dplda(*private, "--dry-run").out.split())
+    assert "A group would be too small to tell" in dry
+    assert "Groups by team would be found privately: one of about" in dry
+    told = " ".join(dplda(*private).out.split())
+    assert (
+        f"The groups by team were found privately: those of too few documents are in '{OTHER}'. If a group may be "
+        "missing, list all of them: --groups FILE (in a plan, groups)."
+    ) in told
     shown = dplda(*asked)
     assert shown.status == 0, shown.err
+    assert "privately" not in shown.out
     assert "SECRETGROUP" not in shown.out + shown.err
     run = Ledger().runs()[-1].id
     record = dplda("tables", run, "--json").json

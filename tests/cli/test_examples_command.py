@@ -93,6 +93,24 @@ def test_the_output_shows_topics_texts_and_where_they_are_kept(dplda, shop: Topi
     assert Ledger().runs() == []
 
 
+def test_records_that_cannot_be_read_are_counted(dplda, shop: TopicModel, home: Path) -> None:
+    path = write(home / "forum.jsonl", PUBLIC[:2])
+    assert "left out" not in dplda("examples", "m", path).err
+    with path.open("a") as file:
+        file.write('{"text": 3}\n' * 4 + '{"text": null}\n')
+    told = "Of forum, 5 records were left out: malformed (4), no text (1).\n"
+    for options in ([], ["--json"]):
+        answer = dplda("examples", "m", path, *options)
+        assert (answer.status, answer.err.removeprefix("read ...\n")) == (0, told)
+        assert "left out" not in answer.out
+    local = dplda("examples", "m", path, "--local")
+    assert f"not for publication):\n  {told}" in local.err
+    write(path, PUBLIC[:2])
+    with path.open("a") as file:
+        file.write("[1]\n")
+    assert "Of forum, 1 record was left out: malformed (1).\n" in dplda("examples", "m", path).err
+
+
 def test_a_long_text_is_cut_and_a_repeated_one_is_shown_once(shop: TopicModel) -> None:
     long = "heating, boiler, " * 60
     found = examples(shop, Corpus.from_texts([PUBLIC[0], long, PUBLIC[0], long]), 3).topics[0]

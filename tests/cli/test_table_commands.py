@@ -246,6 +246,12 @@ def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted,
         r"would take [\d.]+% of the budget of dataset tickets .*, which leaves room for about \d", answer.out
     )
     assert "SECRETGROUP" not in answer.out + answer.err
+    told = " ".join(answer.out.split())
+    assert re.search(r"Groups by team and month\(day\) would be found privately: one of about \d+ documents with", told)
+    assert "list them: --groups FILE (in a plan, groups) and --from and --to (in a plan, from and to)." in told
+    (home / "g.yaml").write_text("team: [cash]")
+    listed = dplda(*wanted[:5], "--groups", "g.yaml", "--dry-run")
+    assert (listed.status, "privately" in listed.out) == (0, False), listed.err
     assert "No run has charged" not in answer.out
     elsewhere = dplda(*wanted, "--dataset", "third", "--dry-run").out
     assert "No run has charged dataset third yet. Documents that another name was charged for" in " ".join(

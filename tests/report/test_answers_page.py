@@ -148,6 +148,16 @@ def test_groups_of_a_category_are_named_by_it(tmp_path, without_charts):
     text = page(tmp_path, findings(("Which?", words(table)))).text
     assert "refund: yes" in text
     assert "category(" not in text
+    assert "found privately" not in text
+
+
+@pytest.mark.parametrize("kind", [counts, words])
+def test_groups_that_were_found_privately_are_said_to_lack_small_ones(tmp_path, kind, without_charts):
+    table = replace(BY_TEAM if kind is counts else word_table(), private=(True,))
+    told = "The groups by team were found privately: those of too few"
+    for unit, what in (("document", "documents"), ("customer", "customers (in parts, if in several groups)")):
+        text = page(tmp_path, findings(("Which?", kind(table)), unit=unit)).text
+        assert f"{told} {what} are in '{OTHER}'." in " ".join(text.split())
 
 
 def test_nothing_is_shown_but_what_the_ledger_has_as_released(tmp_path):

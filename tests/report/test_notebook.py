@@ -112,12 +112,20 @@ def test_a_result_shows_all_of_its_tables_with_titles_and_its_guarantee(found: T
     assert [title for title in titles if html.index(title)] == titles
     assert all(table._repr_html_() in html for table in found)
     assert "may reveal what epsilon 1, delta" in Page(html).text
+    private = replace(found, tables=tuple(replace(table, private=(True,) * len(table.by)) for table in found))
+    text = " ".join(Page(private._repr_html_()).text.split())
+    assert text.count("found privately: those of too few documents are in") == sum(bool(table.by) for table in found)
 
 
 @pytest.mark.parametrize(
     ("kind", "told", "column"),
     [
-        ({"persons": True}, "counted in movies A movie in more than 1 category counts less in each of them.", "units"),
+        (
+            {"persons": True},
+            "counted in movies A movie in more than 1 category counts less, in each of them and in the number of all "
+            "movies. Counted are movies",
+            "units",
+        ),
         (
             {"documents_per_person": 2},
             "counted in documents of movies Of documents in more than 1 category",

@@ -213,13 +213,18 @@ def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
     assert isinstance(picture.drawing, Tree)
     headings = [row for row in picture.drawing.rows if row.heading]
     assert {(row.label.split(": ")[1], row.value) for row in headings} == {
-        ("oak, elm", "70.0%"),
-        ("carp, pike", "30.0%"),
+        ("oak; elm", "70.0%"),
+        ("carp; pike", "30.0%"),
     }
     order = [int(row.label.split()[0]) for row in picture.drawing.rows if not row.heading]
     assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset({0, 1}), frozenset({2, 3})}
     assert len(picture.drawing.paths) == 3
     assert picture.drawing.paths[-1].count("H0.0") == 1, "the root is at the left edge"
+    names = {0: "Sport", 1: "Politics and Iraq", 2: "Courts, China and science", 3: "Money"}
+    (named,) = shown_topics([alike], Wording(names=names))
+    three = "Sport; Politics and Iraq; Courts, China and science"
+    assert run_pictures._named(alike, named, [2, 1, 0]) == three
+    assert run_pictures._named(alike, named, [3, 2, 1, 0]) == f"{three}; and 1 more"
     apart = replace(alike, topics=0.97 * np.eye(4) + 0.0075)
     other = run_pictures._relations(apart, shown_topics([apart], Wording())[0], "r", apart.prevalence)
     assert other is not None

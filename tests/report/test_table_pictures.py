@@ -55,6 +55,19 @@ def test_months_that_are_beside_each_other_are_no_points() -> None:
         assert [line.get_marker() for line in panel.lines] == [""]
 
 
+@pytest.mark.parametrize(("n_topics", "narrow"), [(1, False), (2, False), (3, False), (3, True)])
+def test_the_last_small_picture_of_each_column_names_its_periods(n_topics: int, narrow: bool) -> None:
+    from matplotlib.figure import Figure
+
+    (table,), figure = tables(MODEL, (2000, 1500, 900)).tables, Figure()
+    chart = table_pictures.drawing(table, {topic: f"topic {topic}" for topic in range(n_topics)})
+    assert isinstance(chart, Chart)
+    chart.draw_on(figure, narrow=narrow)
+    columns = 1 if narrow or n_topics == 1 else 2
+    named = [any(label.get_visible() for label in each.get_xticklabels()) for each in figure.axes[:n_topics]]
+    assert named == [place >= n_topics - columns for place in range(n_topics)]
+
+
 def test_where_months_are_missing_no_line_joins_the_others() -> None:
     """Months that were found privately: neither those between April and July nor the year before them were."""
     found = tables(MODEL, (2000, 1500, 900, 1800, 1700))
@@ -128,6 +141,9 @@ def test_a_table_by_two_attributes_is_not_summed_to_one_that_is_there() -> None:
     def titles(*runs: Tables) -> list[str]:
         return [picture.title for picture in table_pictures.pictures(runs, TOPICS, MODEL.listed_topics, "r")]
 
+    (desk, _) = table_pictures.pictures([cross], TOPICS, MODEL.listed_topics, "r")
+    told = f"The groups by desk were found privately: those of too few documents are in '{OTHER}'. Counted are"
+    assert desk.definition.startswith(told)
     assert titles(cross) == ["How topics differ by desk", "How topics change by month"]
     assert titles(one, cross) == ["How topics differ by desk", "How topics change by month"]
     assert len(titles(replace(one, same_documents=False), cross)) == 3, "tables of other documents"

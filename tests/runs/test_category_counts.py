@@ -17,8 +17,9 @@ from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget.accountant import run_epsilon
 from dplda.private.attributes import OTHER
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP
-from dplda.runs.counting import load_counts
+from dplda.runs.counting import load_counts, plan_counts
 from dplda.runs.questions import latest_indicators
+from dplda.runs.tabulation import groupings
 from dplda.text.categories import NO_ANSWER, NONE, asked_categories, listed_categories
 
 N = 1200
@@ -260,6 +261,18 @@ def test_a_sample_of_persons_tells_less_than_as_many_documents():
         found.append(shares.high[0, 0] - shares.low[0, 0])
         assert found[-1] > 2 * 1.8 * math.sqrt(2 / 9 / (N / most))
     assert found[1] > 2.5 * found[0]
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 5, 10, 40])
+@pytest.mark.parametrize("groups", [1, 3, 20])
+def test_a_plan_warns_of_persons_who_would_count_less(at_most, groups):
+    listed = {"product": [f"p{i}" for i in range(groups)]}
+    people = corpus(unit_field="person").asking(listed_categories(RULES))
+    in_all = (groups + 1) * (len(RULES) / at_most + 0.29**2)  # with the group of all others
+    for public in (listed, {}):
+        tables = groupings("product", public)
+        run = plan_counts(people, tables, 1.0, 1e-6, at_most=at_most, persons=True)
+        assert any("would count less" in line for line in run.outlook) == (in_all > 1 + 0.29**2 or not public)
 
 
 def test_persons_are_counted_by_groups_found_privately_by_category_and_between_two(ledger):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -20,7 +21,7 @@ from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
 from dplda.runs.corpus import synthetic
 from dplda.runs.released_table import least_noisy_shares
-from dplda.runs.tabulation import best_shares, load_tables, tables_of
+from dplda.runs.tabulation import best_shares, groupings, load_tables, plan_tables, tables_of
 
 N, D, K = 3000, 60, 3
 COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=40, seed=4)
@@ -126,6 +127,29 @@ def test_private_groups_are_found_and_rare_ones_are_not(model, ledger):
     assert "prototype" not in str(run.to_json())
     assert run_epsilon(run.events, 1e-6) <= 1.0
     assert tables.privacy.epsilon == pytest.approx(run_epsilon(run.events, 1e-6))
+
+
+@pytest.mark.parametrize("groups_of_person", [None, 1, 2])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_groups_are_found_as_often_as_the_plan_says(groups_of_person, adjacency, model):
+    n_groups, shared = 30, groups_of_person or 1
+
+    def plan(groups, people=None):
+        source = corpus(len(groups), people, group=groups)
+        return plan_tables(model, source, groupings("group", {}), 8.0, 1e-6, adjacency=adjacency, simulate_seed=1)
+
+    (told,) = plan(["a"], groups_of_person and ["p"]).outlook
+    pattern = (
+        r"Groups by group would be found privately: one of about (\d+) \w+ with an even chance, one of about (\d+) "
+    )
+    even, likely = map(int, re.match(pattern, told).groups())
+    assert ("the share of their documents" in told) == bool(groups_of_person)
+    for size, least, most in ((even // 2, 0, 1), (even, 8, 22), (likely, 27, 30)):
+        # each person has a document in each of so many groups, and counts in each as a part
+        groups = [f"g{group}" for group in range(n_groups) for _ in range(size * shared)]
+        people = [f"{group // shared} {i}" for group in range(n_groups) for i in range(size * shared)]
+        found = plan(groups, people if groups_of_person else None).execute(False)
+        assert least <= len(found[0].groups[0]) - 1 <= most, size
 
 
 def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model, ledger):
