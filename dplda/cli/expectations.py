@@ -95,9 +95,10 @@ def tell_unit(report: Report, column: str, n_units: int | None) -> None:
     if not n_units:
         return
     best = propose(n_units)
+    part = "all" if best.surviving == best.topics else f"about {best.surviving} of"
     expected = (
-        f"{f'about {best.surviving} of' * (best.surviving < best.topics) or 'all'} {best.topics} topics would stand out at epsilon {best.epsilon:g} if the texts are "
-        f"about many subjects, fewer if they are about one. --unit-field {shlex.quote(column)} says more"
+        f"{part} {best.topics} topics would stand out at epsilon {best.epsilon:g} if the texts are about many "
+        f"subjects, fewer if they are about one. --unit-field {shlex.quote(column)} says more"
     )
     if not best.ends_with_topics:
         expected = f"they are too few for topics{', except those of public text (--prior)' * best.prior_helps}"
