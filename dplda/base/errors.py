@@ -82,7 +82,11 @@ class SharedDocumentsWarning(DpldaWarning):
 
 
 class RaisedGrantWarning(DpldaWarning):
-    """A grant was set that nothing guarantees, because outputs were seen before. Only for who holds the ledger."""
+    """A grant was set that improves nothing, because outputs were seen before. Only for who holds the ledger."""
+
+
+class DefaultGrantWarning(DpldaWarning):
+    """A run, the first one on a dataset without a grant, fixes the default total for good."""
 
 
 class GateError(RuntimeError):

@@ -268,8 +268,9 @@ class Ledger:
         raised after outputs were seen keeps a guarantee only if the level was listed before the first output
         (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares
         the largest number of batches of a series that hold one document; of several declarations the largest holds.
-        Warns (`RaisedGrantWarning`) if outputs were seen before, so that nothing guarantees the new grant. Raises
-        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
+        Warns (`RaisedGrantWarning`) if outputs were seen before, and this total was not set or listed before them: a
+        larger one is not guaranteed, and a smaller one does not improve the guarantee. Raises `InputError` for values
+        out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
         delta = _GRANT_RANGES["delta"].check("delta", delta)
@@ -303,8 +304,15 @@ class Ledger:
             )
             self._store.chain.record(session, *_new_dataset(session, dataset), row)
         record = self.dataset(dataset)
-        if record.guaranteed.allows_more or not (record.guaranteed.holds or unbounded):
+        fixed = record.guaranteed
+        if fixed.allows_more or not (fixed.holds or unbounded):
             warn(f"Dataset {dataset}: {record.guarantee}.", RaisedGrantWarning)
+        elif fixed.holds and (epsilon not in fixed.listed or delta != fixed.level_delta):
+            warn(
+                f"Dataset {dataset}: a total set after the first output limits further runs and improves no guarantee: "
+                f"{record.guarantee}.",
+                RaisedGrantWarning,
+            )
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""

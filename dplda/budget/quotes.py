@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dplda.base.config import DEFAULT_GRANT
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
 from dplda.budget.guarantees import Guarantee
@@ -81,3 +83,17 @@ class Quote:
         """
         share = share_of(self.cost, self.dataset.grant.capacity)
         return {"dataset": self.dataset.name, "mu_squared": finite(self.cost.mu_squared), "share": share}
+
+
+def fixed_by_default(dataset: str, records: Iterable[DatasetRecord]) -> str:
+    """Say that the first run on `dataset` fixes the default total; '' if one of the `records` is of its grant or run.
+
+    The sentence ends before the way to set another one.
+    """
+    if any(record.name == dataset and (record.grant.created is not None or record.runs) for record in records):
+        return ""
+    epsilon, delta = DEFAULT_GRANT
+    return (
+        f"No total was fixed for dataset {dataset}: from its first run on, the default is guaranteed, epsilon "
+        f"{epsilon:g} at delta {delta:g}, and no other can be. To fix another one first:"
+    )

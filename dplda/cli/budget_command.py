@@ -65,23 +65,14 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
 
     Raises `BudgetRefused` for one that could not be mended.
     """
+    from dplda.budget.quotes import fixed_by_default
+
     records = ledger.datasets()
-    fixes = not any(r.name == run.dataset and (r.grant.created is not None or r.runs) for r in records)
-    if fixes:
+    fixed = fixed_by_default(run.dataset, records)
+    if fixed:
         _refuse_unused_grant(run, records)
-    return [*_new_name(run, model, records), *(_default_total(run) if fixes else []), *_same_run(run, ledger)]
-
-
-def _default_total(run: Run[Any]) -> list[str]:
-    """Say that `run`, the first one of a dataset without a grant, fixes the default total."""
-    if run.reason:
-        return []
-    epsilon, delta = DEFAULT_GRANT
-    return [
-        f"No total was fixed for dataset {run.dataset}: from its first run on, the default is guaranteed, epsilon "
-        f"{epsilon:g} at delta {delta:g}, and no other can be. To fix another one first: dplda budget grant "
-        f"{shlex.quote(run.dataset)} --epsilon E --delta D"
-    ]
+        fixed += f" dplda budget grant {shlex.quote(run.dataset)} --epsilon E --delta D"
+    return [*_new_name(run, model, records), *([fixed] if fixed and not run.reason else []), *_same_run(run, ledger)]
 
 
 def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[DatasetRecord]) -> list[str]:

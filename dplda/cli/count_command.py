@@ -158,7 +158,7 @@ def _show_table(one: CountTable, unit: str) -> None:
     say(f"Counted are {counted_in(one, unit)}.{what_counts(one, unit)}{what_intervals_hold(one, unit)}")
     if others := what_else_counts(one, unit):
         say(others)
-    show_changes(one, list(one.titles), noun="category")
+    show_changes(one, list(one.titles))
     differing = {change.topic for change in one.changes()}
     alike = [title for category, title in enumerate(one.titles) if category not in differing]
     if alike and differing:

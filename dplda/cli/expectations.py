@@ -27,14 +27,14 @@ def tell_expected(
     command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
     is typed, None standing for one that stays; by default, as options.
     """
-    from dplda.runs.advice import USUAL, advise, clearer, judge, supported_topics, typed_options
+    from dplda.runs.advice import USUAL, advise, clearer, judge, propose, supported_topics, typed_options
     from dplda.runs.enough import COUNTS_OF_PERSONS
 
     typed = typed or typed_options
     n_units, unit = report.n_units, report.unit
     if not n_units:
         return []
-    best = (clearer(n_units) or advise(n_units)) if settings is None else advise(n_units, settings)
+    best = propose(n_units) if settings is None else advise(n_units, settings)
     given = best if settings is None else judge(settings, n_units)
     with_prior = settings is not None and settings.prior is not None
     if with_prior and given.prior_helps:
@@ -77,9 +77,9 @@ def tell_expected(
     elif proposed and settings is None:
         report.remarks.append(
             f"For about {number}, {asked} are most likely to give topics: about {given.surviving} of them would stand "
-            "out from the noise if the texts are about many subjects, fewer if they are about one. To stand out is "
-            f"less than to be clear. {given.verdicts} `dplda plan` forecasts other settings. With public text "
-            "(--prior) you may ask for more topics or spend less."
+            "out from the noise if the texts are about many subjects, fewer if they are about one. One that "
+            f"stands out may still be called weak or noise. {given.verdicts} `dplda plan` forecasts other settings. "
+            "With public text (--prior) you may ask for more topics or spend less."
         )
     else:
         better = None if given.some_clear or with_prior or settings is None else clearer(n_units, settings)
@@ -89,20 +89,20 @@ def tell_expected(
 
 
 def tell_unit(report: Report, column: str, n_units: int | None) -> None:
-    """Say in `report` whether `n_units` are enough to protect each different value of `column`, if that is known."""
-    from dplda.runs.advice import advise
+    """Say in `report` what to expect if each of the `n_units` different values of `column` is protected."""
+    from dplda.runs.advice import propose
 
     if not n_units:
         return
-    best = advise(n_units)
-    enough = f"enough for {best.topics} topics at epsilon {best.epsilon:g}"
-    if not best.ends_with_topics:
-        enough = f"too few for topics{', except those of public text (--prior)' if best.prior_helps else ''}"
-    elif not best.likely:
-        enough = f"few: about {best.surviving} of {best.topics} topics would stand out at epsilon {best.epsilon:g}"
-    report.remarks.append(
-        f"Column {column!r} has about {about(n_units)} different values. As units, they are {enough}."
+    best = propose(n_units)
+    part = "all" if best.surviving == best.topics else f"about {best.surviving} of"
+    expected = (
+        f"{part} {best.topics} topics would stand out at epsilon {best.epsilon:g} if the texts are about many "
+        f"subjects, fewer if they are about one. --unit-field {shlex.quote(column)} says more"
     )
+    if not best.ends_with_topics:
+        expected = f"they are too few for topics{', except those of public text (--prior)' * best.prior_helps}"
+    report.remarks.append(f"Column {column!r} has about {about(n_units)} different values. As units, {expected}.")
 
 
 def about(number: int) -> str:

@@ -157,8 +157,9 @@ def _tell(
         say(_with_prior(inputs, forecasts, prior))
     say(
         "Real results are usually between the two: plan with the smaller number of topics. Texts that repeat their "
-        "words, such as forms and form letters, do better than both. A topic that survives stands out from the noise, "
-        "but may still be called weak."
+        "words, such as forms and form letters, do better than both. A topic that survives stands out from the noise "
+        "when topics are sought, but may be called weak or noise in the end: of 12 topics that would all survive in "
+        "25,000 film reviews at epsilon 3, 3 or 4 were called noise."
     )
     say("One document is taken to be one unit: where people are protected, give their number as --documents.")
     if not details:

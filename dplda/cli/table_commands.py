@@ -490,7 +490,7 @@ def in_percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 
 
-def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> None:
+def show_changes(one: ReleasedTable, names: list[str]) -> None:
     """Print the differences that are certain between periods or groups; `names` are those of the topics or the like."""
     pairs, _ = one.differences()
     certain = sorted(one.changes(), key=lambda change: -abs(change.value))
@@ -501,7 +501,7 @@ def show_changes(one: ReleasedTable, names: list[str], noun: str = "topic") -> N
         return
     say(f"Differences {one.since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
-        say(f"  {change.describe(names[change.topic], noun)}")
+        say(f"  {change.describe(names[change.topic])}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more")
 

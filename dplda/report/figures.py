@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -28,6 +28,7 @@ _WIDTH = 10.0  # of a figure, in inches
 _ROW, _MARGIN = 0.34, 1.1  # height of a bar, and of what is around the bars
 _PANEL_ROW, _PANEL_COLUMNS, _PANEL_MARGIN = 0.23, 3, 0.45  # of the words of a topic
 _NAME = 34  # maximum characters of a topic's name beside or above a drawing
+_PART_OF_PANEL = 0.96  # of its width, that a title may take: other resolutions set text a little wider
 _ROOM = 60  # characters that fit beside one another below a heat map
 _SHADES = LinearSegmentedColormap.from_list("dplda", ["#f5f5f3", BLUE])
 _PICTURES = {"shares": "prevalence", "attack": "attack", "budget": "budget", "signal": "signal"}
@@ -189,9 +190,11 @@ def _words(model: TopicModel, topics: ShownTopics) -> tuple[float, Callable[[Fig
     longest = max(len(topics.words[topic]) for topic in listed)
     columns = min(_PANEL_COLUMNS, len(listed))
     rows = -(-len(listed) // columns)
+    with_names = any(map(topics.names.get, listed))
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+        named = dict[int, tuple[Axes, str, str]]()
         for empty in panels[len(listed) :]:
             empty.set_axis_off()
         for axes, topic in zip(panels, listed, strict=False):
@@ -200,14 +203,30 @@ def _words(model: TopicModel, topics: ShownTopics) -> tuple[float, Callable[[Fig
             axes.barh(places, values, 0.7, color=COLOURS[0])
             marks = np.minimum([overall[word] for word, _ in words], values.max())
             axes.plot(marks, places, "|", color=INK, markersize=9, markeredgewidth=1.6)
-            name = shown(topics.names.get(topic, ""))
-            verdict = f", {model.verdicts[topic]}" if model.verdicts else ""
-            facts = f"{percent(float(model.prevalence[topic]))}{verdict}"
-            axes.set_title(f"{shortened(f'{topic} {name}'.strip())} ({facts})", fontsize="medium", loc="left")
             _name_rows(axes, [shortened(word) for word, _ in words], size="small")
             axes.set(xticks=[], ylim=(longest - 0.5, -0.5))
+            verdict = f", {model.verdicts[topic]}" if model.verdicts else ""
+            facts = f"({percent(float(model.prevalence[topic]))}{verdict})"
+            named[topic] = axes, shown(topics.names.get(topic, "")), facts
+            axes.set_title(f"{topic} {facts}", fontsize="medium", loc="left")
+        if with_names:
+            _add_names(figure, named)
 
-    return 0.6 + rows * (_PANEL_MARGIN + _PANEL_ROW * longest), draw
+    return 0.6 + rows * (_PANEL_MARGIN + _PANEL_ROW * (longest + with_names)), draw
+
+
+def _add_names(figure: Figure, named: Mapping[int, tuple[Axes, str, str]]) -> None:
+    """Put the name of each topic into the title of its panel, cut to the width of that, above its other facts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # glyphs that matplotlib's font lacks
+        figure.draw_without_rendering()  # which sets the widths
+        for topic, (axes, name, facts) in named.items():
+            room = _PART_OF_PANEL * axes.get_window_extent().width
+            whole = f"{topic} {name}".strip()
+            for longest in range(min(len(whole), _NAME), 0, -1):
+                title = axes.set_title(f"{shortened(whole, longest)}\n{facts}", fontsize="medium", loc="left")
+                if title.get_window_extent().width <= room:
+                    break
 
 
 def _name_rows(axes: Axes, names: Sequence[str], *, middle: float = 0.0, size: Any = "medium") -> None:

@@ -117,10 +117,10 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         name=name,
         title=f"Each category by {by}",
         alt=f"The numbers of each of {len(names)} categories by {by}.",
-        note=f"{certain_differences(table, names, 'category')} Of {told:,} of {len(table.rows):,} combinations, the "
+        note=f"{certain_differences(table, names)} Of {told:,} of {len(table.rows):,} combinations, the "
         f"share can be told, too. {OWN_NOISE}",
         drawing=Bars([]),
-        further=further_differences(table, names, "category"),
+        further=further_differences(table, names),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{told_private(table, unit)}{told_counted(table, unit)}",
     )
@@ -150,14 +150,14 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
         note = "" if table.persons else f"In all groups together: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
-        note += f"{certain_differences(table, names, 'category')}{_told_alike(table, names)}"
+        note += f"{certain_differences(table, names)}{_told_alike(table, names)}"
     return Picture(
         name=name,
         title=_title(table, shown(unit), by) + (f", summed from the table by {of}" if of else ""),
         alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {told_counted(table, unit)}",
         drawing=picture,
-        further=further_differences(table, names, "category"),
+        further=further_differences(table, names),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{told_private(table, unit)}Of one {shown(unit)}, these counts and "
         f"others of their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the "

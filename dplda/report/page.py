@@ -92,6 +92,8 @@ def write_report(
         models = [models]
     if isinstance(tables, Tables):
         tables = [tables]
+    if not isinstance(wording, Wording | None):
+        raise InputError("wording must be a dplda.report.Wording, such as Wording(title='What patients write').")
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
     if guarantees is None and default_path().exists():

@@ -231,27 +231,27 @@ def told_counted(table: ReleasedTable, unit: str) -> str:
     return shown(f"Counted are about {table.whole().units().value[0]:,.0f} {counted(unit)}.")
 
 
-def certain_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> str:
-    """Describe the largest differences between groups that are certain; `noun` is what the `names` are of."""
+def certain_differences(table: ReleasedTable, names: dict[int, str]) -> str:
+    """Describe the largest differences between groups that are certain."""
     if tells_nothing(table):
         return "All of them are too small to tell."
-    certain = _certain(table, names, noun)
+    certain = _certain(table, names)
     if not certain:
         return table.no_changes
     more = f"; and {len(certain) - _MOST_CHANGES} more" if len(certain) > _MOST_CHANGES else ""
     return f"With 95 % probability, all of these hold: {'; '.join(certain[:_MOST_CHANGES])}{more}."
 
 
-def further_differences(table: ReleasedTable, names: dict[int, str], noun: str = "topic") -> list[str]:
+def further_differences(table: ReleasedTable, names: dict[int, str]) -> list[str]:
     """Describe the certain differences that `certain_differences` only counts, the largest first."""
-    return [] if tells_nothing(table) else _certain(table, names, noun)[_MOST_CHANGES:]
+    return [] if tells_nothing(table) else _certain(table, names)[_MOST_CHANGES:]
 
 
-def _certain(table: ReleasedTable, names: dict[int, str], noun: str) -> list[str]:
+def _certain(table: ReleasedTable, names: dict[int, str]) -> list[str]:
     """Describe all certain differences between groups, the largest first."""
     certain = [change for change in table.changes() if change.topic in names]
     certain.sort(key=lambda change: -abs(change.value))
-    return [shown(change.describe(names[change.topic], noun)) for change in certain]
+    return [shown(change.describe(names[change.topic])) for change in certain]
 
 
 def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) -> Table:

@@ -90,6 +90,11 @@ def clearer(units: int, like: FitSettings = DEFAULTS) -> Advice | None:
     return next((advice for advice in _judged(units, like) if advice.some_clear), None)
 
 
+def propose(units: int) -> Advice:
+    """Return the settings to propose for `units` units: the first that give clear topics, else those of `advise`."""
+    return clearer(units) or advise(units)
+
+
 def _judged(units: int, like: FitSettings) -> list[Advice]:
     settings = (
         FitOptions(n_topics=topics, epsilon=epsilon, words=like.vocabulary.words).settings(

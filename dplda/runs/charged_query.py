@@ -108,10 +108,7 @@ def plan_query(
 
 def ask(run: Run[_Answer], options: QueryOptions) -> _Answer:
     """Carry out the query `run`, and return its answer. Raises `BudgetRefused` if the ledger does not allow it."""
-    ledger = options.get("ledger")
-    return run.execute(
-        Ledger() if ledger is None else ledger, progress=options.get("progress"), seconds=options.get("seconds")
-    )
+    return run.execute_warned(options.get("ledger"), progress=options.get("progress"), seconds=options.get("seconds"))
 
 
 def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:

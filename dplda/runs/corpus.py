@@ -75,8 +75,9 @@ class Corpus:
         self.reading = preparation.reading
         self._preparation = preparation
         self._store: CountStore | None = None
-        self._left_out = 0
+        self._notes: list[str] = []
         self._kept: Corpus | None = None
+        self._asked_of: Corpus | None = None
 
     @classmethod
     def from_counts(
@@ -194,10 +195,11 @@ class Corpus:
                 f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
                 f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
             )
-        if by_id is None:
-            return self._store
-        cache = getattr(self._preparation, "cache", None)
-        part, self._left_out = documents_by_id(self._store, by_id, key or b"", cache)
+        part, left_out = self._store, 0
+        if by_id is not None:
+            cache = getattr(self._preparation, "cache", None)
+            part, left_out = documents_by_id(self._store, by_id, key or b"", cache)
+        self._take_notes(self._store, left_out)
         return part
 
     def write(
@@ -219,6 +221,7 @@ class Corpus:
         with following(progress) as shown:
             self._preparation.write(place, shown, restart=restart, notice=notice, key=key)
         self._store = CountStore.open(place)
+        self._take_notes(self._store)
         return self._store
 
     def asking(self, categories: Categories) -> Corpus:
@@ -230,6 +233,7 @@ class Corpus:
         plain = self._kept if self.categories and isinstance(self._kept, Corpus) else self
         asked = Corpus(self.name, self.unit, plain._preparation.asking(categories))
         asked._kept = plain  # whose file of standard input is removed with it
+        asked._asked_of = self
         return asked
 
     @property
@@ -315,21 +319,27 @@ class Corpus:
 
     @property
     def notes(self) -> list[str]:
-        """Local diagnostics (exact, not private, not for publication); empty before `open`."""
-        if self._store is None:
-            return []
-        defects = self._store.defects
-        absent = sum(count for name, count in defects.items() if name != Defect.NO_WORDS.name)
-        lines = [f"{self._store.n_documents + absent:,} documents read."]
+        """Local diagnostics of the latest reading (exact, not private, not for publication); empty before it."""
+        return list(self._notes)
+
+    def _take_notes(self, store: CountStore, left_out: int = 0) -> None:
+        """Note what was read, also on the corpus whose documents are asked (`asking`): it is the one that users have.
+
+        `left_out` is the number of documents that ids excluded.
+        """
+        absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
+        lines = [f"{store.n_documents + absent:,} documents read."]
         for defect in Defect:
-            if count := defects.get(defect.name, 0):
+            if count := store.defects.get(defect.name, 0):
                 lines.append(f"{count:,} contribute nothing: {defect.value}.")
-        if self._left_out:
+        if left_out:
             lines.append(
-                f"{self._left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier row "
-                "or of another batch."
+                f"{left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier row or of "
+                "another batch."
             )
-        return lines
+        corpus: Corpus | None = self
+        while corpus is not None:
+            corpus._notes, corpus = lines, corpus._asked_of
 
 
 def check_corpus(corpus: object) -> None:

@@ -26,6 +26,7 @@ from dplda.base.config import ADJACENCIES, DEVICES, ENGINES, RANGES, ExecutionSe
 from dplda.base.errors import InputError
 from dplda.learning.placements.registry import CALIBRATIONS, PLACEMENTS
 from dplda.learning.settings import DEFAULTS, WORDS, FitSettings, ModelSettings, VocabularySettings
+from dplda.text.reading_options import Reading
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
@@ -321,7 +322,8 @@ def describe_options() -> str:
 
 _NUMBER = "the number of topics is n_topics"
 _SEED = "noise from a known seed is not private; for public or synthetic documents there is simulate_seed"
-_OTHER_NAMES = {  # of other packages and of the command line
+_OTHER_NAMES = {  # of other packages and functions, and of the command line
+    **dict.fromkeys(Reading.__annotations__, "say how text is read where it is: dplda.read_corpus, Corpus.from_texts"),
     **dict.fromkeys(("k", "n_components", "num_topics", "topics"), _NUMBER),
     **dict.fromkeys(("random_state", "seed"), _SEED),
     "eps": "the privacy budget is epsilon",

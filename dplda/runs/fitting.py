@@ -52,7 +52,7 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     if models is None and run.batch is not None and ledger is not False:
         models = ledger.path.parent / "models"  # the next batch continues from it
     folder = Path(options.out) if options.out is not None else Path(models) / run.id if models else None
-    return run.execute(ledger, folder=folder, progress=options.progress, seconds=options.seconds)
+    return run.execute_warned(ledger, folder=folder, progress=options.progress, seconds=options.seconds)
 
 
 fit = spread_options(fit_with, FitOptions, "fit")

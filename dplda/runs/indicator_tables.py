@@ -87,7 +87,7 @@ class CountTable(IndicatorTable):
     weight of one, unless `persons` or `documents_per_person` says otherwise.
     """
 
-    noun = "categories"
+    noun, one = "categories", "category"
     at_most: int = 1
     persons: bool = False
     """Whether a person counts like one document that has the answers of all of theirs: 1 in each category of at least
@@ -230,7 +230,7 @@ class WordTable(IndicatorTable):
     A document with d of the words weighs 1 / sqrt(1 + d) in `totals` (n_rows, n_words) and in `counts` (n_rows,).
     """
 
-    noun = "words"
+    noun, one = "words", "word"
 
     @property
     def others(self) -> str:

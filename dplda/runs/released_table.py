@@ -64,8 +64,10 @@ class Change:
     over_time: bool = True
     """Whether `group` is the period after `since`."""
     others: str = "elsewhere"
+    noun: str = "topic"
+    """What the shares are of: a topic, or a category."""
 
-    def describe(self, topic: str, noun: str = "topic") -> str:
+    def describe(self, topic: str) -> str:
         """Put the change of `topic` into words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
         low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
         group = ", ".join(self.group)
@@ -77,9 +79,9 @@ class Change:
             points = f"less than {max(high, 0.1):.1f} points"
         if self.since is not None and self.over_time:
             verb = "rose" if self.value > 0 else "fell"
-            return f"{noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
+            return f"{self.noun} {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
         than = self.others if self.since is None else f"in {', '.join(self.since)}"
-        return f"{noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
+        return f"{self.noun} {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than {than}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,6 +106,7 @@ class ReleasedTable:
     p (1 - p) / N is the upper bound of the variance of a share p among N units.
     """
     noun: ClassVar[str] = "topics"
+    one: ClassVar[str] = "topic"
     """What a table is about, in the plural."""
     titles: tuple[str, ...] = ()
     """What stands for each topic (`TopicModel.titles`); empty if the topics are not known."""
@@ -294,6 +297,7 @@ class ReleasedTable:
                 high=float(found.high[place, topic]),
                 over_time=self.period_axis is not None,
                 others=self.others,
+                noun=self.one,
             )
             for place, (before, after) in enumerate(pairs)
             if large[before] and large[after]

@@ -26,13 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.base.config import ExecutionSettings, PrivacySettings
-from dplda.base.errors import DpldaError, DpldaWarning, InputError, SharedDocumentsWarning, UnsupportedByData, warn
+from dplda.base.errors import (
+    DefaultGrantWarning,
+    DpldaError,
+    DpldaWarning,
+    InputError,
+    SharedDocumentsWarning,
+    UnsupportedByData,
+    warn,
+)
 from dplda.base.progress import Progress, following
 from dplda.base.software import installed_software
 from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
 from dplda.budget.ledger_records import PLACES, READ
+from dplda.budget.quotes import fixed_by_default
 from dplda.budget.sketches import Fingerprint
 from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TEXT_FILE, TopicModel, release_space, reserve_space
@@ -121,6 +130,24 @@ class Run(Generic[Result]):
             id_field=self.corpus.id_field,
             parameters=self.parameters,
         )
+
+    def execute_warned(
+        self,
+        ledger: Ledger | Literal[False] | None,
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+        seconds: dict[str, float] | None = None,
+    ) -> Result:
+        """Warn (`DefaultGrantWarning`) if the run fixes the total of its dataset, and `execute` it.
+
+        For programs; the command line has words of its own. Without a `ledger`, it is the usual one.
+        """
+        named, ledger = ("dplda.Ledger()", Ledger()) if ledger is None else ("ledger", ledger)
+        told = fixed_by_default(self.dataset, ledger.datasets()) if isinstance(ledger, Ledger) else ""
+        if told and not self.reason:
+            warn(f"{told} {named}.grant({self.dataset!r}, epsilon=E, delta=D)", DefaultGrantWarning)
+        return self.execute(ledger, folder=folder, progress=progress, seconds=seconds)
 
     def execute(
         self,

@@ -332,6 +332,8 @@ def groupings(
     by = [by] if isinstance(by, str) else by
     if not isinstance(by, Sequence) or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
+    if not isinstance(public, Mapping):
+        raise InputError("groups must map columns to their groups, such as {'product': ['phone', 'tablet']}.")
     if not isinstance(dates, (tuple, list)) or len(dates) != 2:
         raise InputError(
             f"dates must be the first and the last day, such as ('2024-01-01', '2024-12-31'), got {dates!r}."

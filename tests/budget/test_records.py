@@ -248,10 +248,12 @@ def test_a_grant_that_outputs_preceded_warns_in_the_words_of_the_record(ledger):
             ledger.grant("reviews", *values)
         return [str(each.message) for each in caught]
 
-    assert warnings_of_grant(1.0, 1e-6, False, [2.0]) == []
+    assert warnings_of_grant(3.0, 1e-6) == warnings_of_grant(1.0, 1e-6, False, [2.0]) == []  # before the first output
     spend(ledger, events=[gaussian(mu_squared=0.001)])
-    assert warnings_of_grant(2.0, 1e-6) == []  # listed before
-    assert warnings_of_grant(0.5, 1e-6) == []
+    assert warnings_of_grant(2.0, 1e-6) == warnings_of_grant(1.0, 1e-6) == []  # listed, and set, before
+    (lowered,) = warnings_of_grant(0.5, 1e-6)
+    assert "a total set after the first output limits further runs and improves no guarantee" in lowered
+    assert lowered.endswith(f": {ledger.dataset('reviews').guarantee}.")
     (raised,) = warnings_of_grant(3.0, 1e-6)
     assert raised == f"Dataset reviews: {ledger.dataset('reviews').guarantee}."
     assert "the grant now in force (epsilon 3, delta 1e-06) was chosen after looking" in raised

@@ -438,10 +438,11 @@ def test_the_settings_that_are_most_likely_to_give_topics_are_proposed(dplda, ho
 @pytest.mark.parametrize(
     ("n_units", "told"),
     [
-        (60, "too few for topics."),
-        (140, "too few for topics, except those of public text"),
-        (700, "few: about 1 of 5 topics would stand out at epsilon"),
-        (1500, "enough for 5 topics at epsilon 4."),
+        (60, "they are too few for topics."),
+        (140, "they are too few for topics, except those of public text"),
+        (700, "about 1 of 5 topics would stand out at epsilon"),
+        (1500, "about 3 of 5 topics would stand out at epsilon 4 if the texts are about many subjects, fewer if"),
+        (8000, "all 8 topics would stand out at epsilon 4 if the texts are about many subjects, fewer if"),
     ],
 )
 def test_a_column_that_may_be_the_unit_is_judged_before_the_first_run(dplda, home, n_units, told) -> None:
@@ -452,7 +453,13 @@ def test_a_column_that_may_be_the_unit_is_judged_before_the_first_run(dplda, hom
     assert record["unit_candidates"] == ["reporter"]
     (line,) = [each for each in record["remarks"] if "As units" in each]
     assert line.startswith("Column 'reporter' has about ")
-    assert f" different values. As units, they are {told}" in line
+    assert f" different values. As units, {told}" in line
+    if n_units == 8000:
+        assert (
+            dplda("check", "x.jsonl", "--json", "--unit-field", "reporter")
+            .json["command"]
+            .endswith("--unit-field reporter --topics 8 --epsilon 4")
+        ), "what it proposes for that unit"
     assert "As units" not in " ".join(dplda("check", "x.jsonl", "--json", "--unit-field", "reporter").json["remarks"])
     assert "As units" not in " ".join(dplda("fit", "x.jsonl", "--dry-run", "--json").json["remarks"])
 

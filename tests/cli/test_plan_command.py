@@ -47,6 +47,7 @@ def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> Non
         "documents would be enough for all 30.",
         "has an even chance to be released; in typical text, about",
         "Set by fixed rules:",
+        "may be called weak or noise in the end",
         "one unit",
     ):
         assert expected in answer.out

@@ -40,15 +40,32 @@ def test_words_are_small_multiples_of_the_listed_topics() -> None:
     model = with_facts(run_model(), verdicts=("clear", "weak", "noise"), topic_names=("Billing", "", ""))
     found = texts(model.plot())
     assert "Words of the topics" in found
-    assert any(text.startswith("0 Billing (") and text.endswith("%, clear)") for text in found)
+    assert {"0 Billing", "1"} <= set(found)
+    assert [text.split(", ")[1] for text in found if text.startswith("(")] == ["clear)", "weak)"]
     assert {word for topic in (0, 1) for word, _ in model.relevant_words(10)[topic]} <= set(found)
-    assert not any(text.startswith("2 (") for text in found)
+    assert not any(text.startswith("2") for text in found)
+    unnamed = texts(with_facts(model, topic_names=None).plot())
+    assert any(text.startswith("0 (") and text.endswith("%, clear)") for text in unnamed)
     axes = model.plot().axes[0]
     lengths = [bar.get_width() for bar in axes.patches]
     assert lengths == [probability for _, probability in model.relevant_words(10)[0]]
     overall = dict(zip(model.vocabulary, model.prevalence @ model.topics, strict=True))
     marks = [overall[word] for word, _ in model.relevant_words(10)[0]]
     np.testing.assert_allclose(axes.lines[0].get_xdata(), np.minimum(marks, max(lengths)))
+
+
+@pytest.mark.parametrize("dpi", [70, 100])
+def test_a_long_name_is_cut_to_its_panel_and_share_and_verdict_stay_whole(dpi: int) -> None:
+    names = ("Television series and their episodes", "W" * 40, "What guests write about hotels and their staff")
+    figure = with_facts(run_model(), verdicts=("clear", "weak", "clear"), topic_names=names).plot()
+    figure.set_dpi(dpi)
+    figure.draw_without_rendering()
+    for axes, name, verdict in zip(figure.axes, names, ("clear", "weak", "clear"), strict=True):
+        first, facts = axes.get_title(loc="left").split("\n")
+        assert first[2:8] == name[:6]
+        assert first.endswith("…")
+        assert facts.endswith(f"%, {verdict})")
+        assert axes._left_title.get_window_extent().x1 <= axes.get_window_extent().x1
 
 
 def test_shares_have_intervals_with_tables() -> None:

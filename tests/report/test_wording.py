@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from report_data import HOSTILE, run_model
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
-from dplda.report.page import _render, cards
+from dplda.report.page import _render, cards, write_report
 from dplda.report.wording import _CARD_WORDS, Wording, shown_topics
 
 UNSOUND = {"sound": False, "epsilon": float("inf"), "reason": "NOT PRIVATE: simulated"}
@@ -104,6 +105,11 @@ def test_wording_that_fits_nothing_is_one_clear_line(wording: Wording, message: 
     with pytest.raises(InputError, match=message) as refused:
         _render([model()], wording=wording)
     assert "\n" not in str(refused.value)
+
+
+def test_a_wording_of_another_kind_is_refused_with_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"wording must be a dplda\.report\.Wording, such as Wording\(title="):
+        write_report([model()], tmp_path / "r.html", wording={"title": "x"})
 
 
 @pytest.mark.usefixtures("without_charts")

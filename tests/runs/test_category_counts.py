@@ -108,6 +108,17 @@ def test_without_groups_all_documents_are_one_row_and_by_default_three_answers_c
     assert not {"refund", "thanks"} & set(str(run.result).split())
 
 
+def test_what_was_read_to_count_is_in_the_notes_of_the_corpus_that_was_given():
+    given = corpus([*RECORDS[:60], {"text": "", "product": "phone", "day": "2024-01-11", "person": 0}])
+    asked = given.asking(listed_categories(RULES))
+    again = {"ledger": False, "simulate_seed": 1}
+    for source in (given, asked):
+        assert source.notes == []
+        dplda.count(source, {"late": ["late"]}, epsilon=4.0, **again)
+        assert source.notes == ["61 documents read.", "1 contribute nothing: no words left."], source
+    assert not asked.asking(listed_categories(RULES)).notes
+
+
 def test_a_person_counts_once_over_all_groups_and_answers():
     people = corpus(unit_field="person")
     (one,) = dplda.count(people, RULES, "month(day)", 50.0, dates=("2024-01-01", "2024-03-31"), ledger=False,

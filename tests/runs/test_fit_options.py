@@ -85,6 +85,7 @@ def test_numbers_of_numpy_are_numbers_and_become_those_of_python() -> None:
         ("eps", "the privacy budget is epsilon"),
         ("seed", "there is simulate_seed"),
         ("placment", "did you mean 'placement'?"),
+        ("stopwords", "say how text is read where it is: dplda.read_corpus, Corpus.from_texts"),
     ],
 )
 def test_an_option_by_another_name_is_refused_with_the_right_one(name: str, hint: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from scipy import sparse
 
 import dplda
 from dplda.base import errors
-from dplda.base.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
+from dplda.base.errors import BudgetRefused, DefaultGrantWarning, DpldaError, InputError, UnsupportedByData
 from dplda.base.progress import NoProgress
 from dplda.budget.accountant import cost
 from dplda.model.prior_topics import PriorTopics
@@ -223,6 +225,30 @@ def test_a_prior_that_does_not_explain_few_documents_leaves_them_to_the_same_rul
 def test_a_run_without_noise_goes_on_however_few_documents_there_are(planted):
     model = dplda.fit(corpus_of(planted[0][:40]), n_topics=4, vocabulary=WORDS, placement="none", ledger=False)
     assert model.topics.shape[0] == 4
+
+
+def test_the_first_run_without_a_grant_warns_before_its_charge_which_total_it_fixes(planted, ledger):
+    corpus = corpus_of(planted[0][:40])
+
+    def told(**options) -> list[str]:
+        with (
+            warnings.catch_warnings(record=True, action="always", category=DefaultGrantWarning) as caught,
+            suppress(UnsupportedByData),
+        ):
+            dplda.fit(corpus, **{"n_topics": 4, "ledger": ledger} | options)
+        return [str(each.message) for each in caught if each.category is DefaultGrantWarning]
+
+    assert told(ledger=False, simulate_seed=1) == []
+    with warnings.catch_warnings(action="error", category=DefaultGrantWarning), pytest.raises(DefaultGrantWarning):
+        dplda.fit(corpus, n_topics=4, ledger=ledger)
+    assert not any(run.dataset == "planted" for run in ledger.runs())
+    (line,) = told()
+    assert line.startswith("No total was fixed for dataset planted: from its first run on, the default is guaranteed, ")
+    assert line.endswith("To fix another one first: ledger.grant('planted', epsilon=E, delta=D)")
+    assert told() == [], "the total is fixed"
+    ledger.grant("granted", 4.0, 1e-6)
+    ledger.grant("open", unbounded=True)
+    assert told(dataset="granted") == told(dataset="open") == []
 
 
 def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tmp_path):

@@ -258,3 +258,8 @@ def test_certain_words_are_ordered_by_the_number_that_is_told():
     assert len(told) > 2
     assert told == sorted(told, reverse=True)
     assert sorted(told) == sorted(each.lift.low for each in found or () if each.certain)
+
+
+def test_a_change_of_a_count_is_said_of_a_category():
+    table = counted(np.array([[900.0, 100.0], [100.0, 900.0], [500.0, 500.0]]), (1000, 1000, 1000), 1.0, 0)
+    assert {change.describe("late").split(" is ")[0] for change in table.changes()} == {"category late"}

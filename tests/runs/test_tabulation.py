@@ -283,6 +283,7 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["product"], {"groups": {"product": [True, False]}}, r"group by bool\(product\)"),
         (["month(day"], {}, "by must name"),
         (["product"], {"groups": {"product": 5}}, "must be a list"),
+        (["product"], {"groups": ["phone"]}, r"groups must map columns to their groups, such as \{'product': "),
         (["day(day)"], {"dates": (1, 2)}, "must be a day"),
         ([], {"between": ("product=phone",)}, "must be two groups"),
         ([], {"between": "product=phone"}, "must be two groups"),
