@@ -350,7 +350,12 @@ def groupings(
     used = {each.attribute.column for table in tables for each in table}
     unused = [column for column in public if column not in used]
     if unused:
-        raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
+        without = [column for column in used if column not in public]
+        meant = "".join(f" instead of {close!r}" for close in get_close_matches(unused[0], without, n=1))
+        raise InputError(
+            f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out, or group by "
+            f"{unused[0]!r}{meant}."
+        )
     if first is not None and not _dated(tables):
         raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
     if between is not None:

@@ -310,6 +310,7 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         ([], {"between": ("product=a", "product=b"), "dates": ("2024-01-01", "2024-02-01")}, "no table is by period"),
         ([], {"between": ("product=a", "product=b"), "date_format": "%d.%m.%Y"}, "no table is by period"),
         ([], {"between": ("product=a", "product=b"), "groups": {"product": ["a"]}}, "no table is grouped"),
+        (["prodct"], {"groups": {"product": ["a", "b"]}}, "or group by 'product' instead of 'prodct'"),
     ],
 )
 def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, ledger):
