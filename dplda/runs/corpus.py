@@ -76,7 +76,6 @@ class Corpus:
         self._preparation = preparation
         self._store: CountStore | None = None
         self._notes: list[str] = []
-        self._kept: Corpus | None = None
         self._asked_of: Corpus | None = None
 
     @classmethod
@@ -230,10 +229,11 @@ class Corpus:
         They stand in for those of an earlier call.
         Raises `InputError` if it has no texts, or was read without a column that a category needs.
         """
-        plain = self._kept if self.categories and isinstance(self._kept, Corpus) else self
+        plain = self
+        while plain._asked_of is not None:
+            plain = plain._asked_of
         asked = Corpus(self.name, self.unit, plain._preparation.asking(categories))
-        asked._kept = plain  # whose file of standard input is removed with it
-        asked._asked_of = self
+        asked._asked_of = self  # which has the notes, and with which a file of standard input would be removed
         return asked
 
     @property
