@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +91,9 @@ def evaluate(
     if as_json:
         print_json(record)
     else:
-        _show(record, model)
+        show_evaluation(record, model)
         if planned is not None:
+            say(f"To see it again, free of charge: dplda tables {shlex.quote(planned.id)}")
             tell_spent(ledger, planned.dataset, planned.statement)
 
 
@@ -126,7 +129,8 @@ def _evaluate_public(model: TopicModel, source: Any, ledger: Ledger, progress: P
     }
 
 
-def _show(record: dict[str, Any], model: TopicModel) -> None:
+def show_evaluation(record: Mapping[str, Any], model: TopicModel | None) -> None:
+    """Print the `record` of an evaluation of the topics of `model`, which is None if it is not known."""
     privacy = None if record["privacy"] is None else PrivacyStatement.from_json(record["privacy"])
     if privacy is None:
         say("In public text: exact, and free of charge.", style="green")
@@ -142,9 +146,9 @@ def _show(record: dict[str, Any], model: TopicModel) -> None:
     say(f"Coherence: NPMI {npmi}, C_v {c_v}, on average over the listed topics.")
     say(f"Perplexity: {_with_interval(record['perplexity'], 0)}, of half of a document's words given the other half.")
     say(f"Topics predict a word {_percent(record['gain'])} better than word frequencies alone.")
-    titles = model.titles(_WORDS)
+    titles = {} if model is None else dict(enumerate(model.titles(_WORDS)))
     ranked = sorted(record["topics"], key=lambda each: -each["value"])
-    rows = [(each["topic"], titles[each["topic"]], _coherence_of(each)) for each in ranked]
+    rows = [(each["topic"], titles.get(each["topic"], ""), _coherence_of(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")
 
 

@@ -246,8 +246,8 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger_path: Path | None) -> None:
     """Compare two collections by the topics of a run on each: which topics both have, and which only one has.
 
-    Topics are the same if they would collect the same documents, over the words that both runs have. The shares of a
-    run have 95 % intervals if `dplda tabulate` made a table of its topics.
+    Topics are alike if they collect the same documents among generated ones, over the words that both runs have. The
+    shares of a run have 95 % intervals if `dplda tabulate` made a table of its topics.
     """
     from dplda.model import topic_groups
 
@@ -275,10 +275,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if compared.too_few_words:
         say(compared.too_few_words, style="yellow")
     elif not compared.same:
-        say("No topic is the same in both runs.")
+        say("No topic is alike in both runs.")
     else:
         same = [(*own, *other, f"{pair.correlation:.2f}") for pair in compared.same for own, other in [sides(pair)]]
-        titles = (f"topic of {runs[0]}", f"the same in {runs[1]}")
+        titles = (f"topic of {runs[0]}", f"the one like it in {runs[1]}")
         table((titles[0], "share", titles[1], "share", "correlation"), same, wide=titles)
     for title, found in (("only in", compared.only), ("unclear, in", compared.unclear)):
         for side, run in enumerate(runs):
@@ -292,10 +292,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     say(
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
-        "generate, and not in yours, which are often shorter, so that theirs is lower; topics are the same from 0.5 "
-        "on, each the same as one other at most. A topic is only in one run if the other has nothing near it, which "
+        "generate, and not in yours, which are often shorter, so that theirs is lower; topics are alike from 0.5 on, "
+        "each like one other at most. A topic is only in one run if the other has nothing near it, which "
         "noise hardly explains. An unclear one may be missing from the other run because of noise, be called noise "
-        "there, or be near a topic that another one is the same as. Topics called noise are not compared."
+        "there, or be blended with another one (from 0.3 on). Topics called noise are not compared."
     )
     if any(share["low"] is None for part in shares for share in part):
         say(

@@ -280,11 +280,12 @@ def ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
+    from dplda.runs.group_check import look_at_groups
     from dplda.runs.tabulation import misfits_of
     from dplda.text.records import group_value
 
-    if sample is None:
-        return misfits_of(wanted, source.first_groups())
+    if sample is None or sample.located.is_folder:
+        return look_at_groups(wanted, source)
     columns = source.group_columns
     return misfits_of(wanted, [{column: group_value(row.get(column)) for column in columns} for row in sample.rows])
 
@@ -297,7 +298,7 @@ def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sampl
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Show earlier answers of `dplda tabulate`, `dplda count` and `dplda words` again, free of charge.
+    """Show earlier answers of `dplda tabulate`, `count`, `words` and `evaluate` again, free of charge.
 
     RUN is such a run, one of `dplda ask`, or the run or model whose topics were tabulated. For a model with merged
     topics, they are summed. The answers of `dplda ask` are each written to a file of its own: FILE with the number of
@@ -305,8 +306,10 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     """
     from dplda.cli.ask_command import show_findings, write_findings
     from dplda.cli.count_command import show_counts
+    from dplda.cli.evaluate_command import show_evaluation
     from dplda.cli.words_command import show_words
     from dplda.runs.counting import is_count, load_counts
+    from dplda.runs.evaluation import is_evaluation
     from dplda.runs.group_words import is_words, load_words
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import load_findings
@@ -324,6 +327,17 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         if options["sampling"]:
             raise click.UsageError(f"--sampling is for tables and counts, and run {record.id} compared words.")
         show_words(load_words(record), out, as_json=as_json)
+        return
+    if is_evaluation(record) and record.result is not None:
+        if options["sampling"] or out is not None:
+            raise click.UsageError(f"run {record.id} evaluated topics: give --json alone for its numbers.")
+        model = None
+        with suppress(InputError):
+            model = load(str(record.parameters["of"]), ledger=ledger)
+        if as_json:
+            print_json(dict(record.result))
+        else:
+            show_evaluation(record.result, model)
         return
     if is_plan(record):
         topics = load(run, ledger=ledger) if record.model else None

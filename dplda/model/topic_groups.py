@@ -23,7 +23,7 @@ from dplda.model.topic_model import TopicModel
 
 _T = TypeVar("_T")
 SAME = 0.5  # least correlation at which topics of two models are the same
-_APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
+APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
 _FINDS = 0.3  # ... the mean probability of the other model's topics at least this, and the words of both so many:
 _FEWEST_WORDS = 100  # if these are fewer than half of one model's, chance decides (docs/design-log.md)
@@ -329,7 +329,7 @@ def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, 
     """
     surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
     finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
-    return surely_there and finds_topics and float(largest[topic]) < _APART
+    return surely_there and finds_topics and float(largest[topic]) < APART
 
 
 def _is_noisy(model: TopicModel) -> bool:

@@ -9,18 +9,21 @@ from itertools import combinations
 import numpy as np
 
 from dplda.model import TopicModel
-from dplda.model.topic_groups import SAME, ComparedTopics, contrast
+from dplda.model.topic_groups import APART, SAME, ComparedTopics, contrast
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
 _AGREEMENT = "0.00", "1.00"  # the ends of the scale of a heat map
-_SCALE = "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0."
+_SCALE = (
+    "Topics that collect the same documents have 1, topics that have nothing to do with each other about 0. This is of "
+    "documents that were generated: in yours, which are often shorter, topics that are alike have less in common."
+)
 _DEFINITION = (
     "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
     "over the words that both runs have. Topics are matched one to one so that the sum of their correlations is "
-    f"largest; they are called the same from {SAME} on."
+    f"largest; they are called alike from {SAME} on, and partly alike from {APART} on."
 )
 
 
@@ -61,13 +64,11 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
     left, unmatched = "", list[tuple[str, ...]]()
     for side, name in enumerate(names):
         only = [few[side][pair.topics[side]] for pair in compared.only[side]]
-        taken = {pair.topics[1 - side]: pair.topics[side] for pair in compared.same}
         near, unclear = list[str](), list[str]()
         for pair in compared.unclear[side]:
             topic, partner = pair.topics[side], pair.topics[1 - side]
-            if pair.correlation >= SAME and partner in taken:  # each topic is the same as one other at most
-                matched = few[side][taken[partner]]
-                near.append(f"{few[side][topic]} (near “{few[1 - side][partner]}”, the same as “{matched}”)")
+            if pair.correlation >= APART:
+                near.append(f"{few[side][topic]} (“{few[1 - side][partner]}”, {pair.correlation:.2f})")
             else:
                 unclear.append(few[side][topic])
         unmatched += [
@@ -77,22 +78,25 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         if only:
             left += f" Only in {shown(name)}: {'; '.join(only)}."
         if near:
-            left += f" In {shown(name)}, and near a topic that another one is the same as: {'; '.join(near)}."
+            left += (
+                f" In {shown(name)}, and partly like a topic of the other run, which may blend several: "
+                f"{'; '.join(near)}."
+            )
         if unclear:
             left += (
                 f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
             )
     nearest = "The numbers below tell which are nearest."
     same = (
-        f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} the same in both runs. Each is shown as in "
-        f"{shown(names[0])} beside the same in {shown(names[1])}. {_SCALE}"
+        f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} alike in both runs. Each is shown as in "
+        f"{shown(names[0])} beside the one in {shown(names[1])}. {_SCALE}"
         if bars
-        else f"{compared.too_few_words or 'No topic is the same in both runs.'} {nearest}"
+        else f"{compared.too_few_words or 'No topic is alike in both runs.'} {nearest}"
     )
     return Picture(
         name="matched-topics",
         title="Topics that both runs have",
-        alt=f"Bar chart of {len(bars)} pairs of topics that are the same.",
+        alt=f"Bar chart of {len(bars)} pairs of topics that are alike.",
         note=same if compared.too_few_words else f"{same}{left}",
         drawing=Bars(bars, longest=1.0),
         table=Table(("topic", "in", "nearest in the other run", "correlation"), unmatched) if unmatched else None,

@@ -188,7 +188,10 @@ def _what_shares_are(model: TopicModel, by_table: bool) -> str:
     )
     divided = f" Shares are of all known words: {DIVIDED}." if by_table and model.facts.prior_used else ""
     long = " Long documents count no more than ordinary ones." if privacy.sound else ""
-    chance = " Shares are estimated from noisy counts, so that their order may be chance."
+    chance = (
+        " Shares are estimated from noisy counts: they may be off by several points, and their order may be chance. "
+        "A table (dplda tabulate) tells them with intervals."
+    )
     return (
         f"The share of a topic is the {of} that belongs to it{counted}.{long} Only words that the run uses are "
         f"counted.{divided}{chance if privacy.sound and not by_table else ''}"

@@ -37,7 +37,7 @@ from dplda.text.categories import Categories
 from dplda.text.files import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.text.formats import default_name, open_source
 from dplda.text.reading_options import Fields, ListName, Reading, Tokenization
-from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextRecord, TextSource
+from dplda.text.records import DOCUMENT, Defect, ReadOptions, TextRecord, TextSource, group_value
 from dplda.text.tables import is_column, is_table, table_source, texts_source
 from dplda.text.word_files import read_word_list
 from dplda.text.wordlists import names
@@ -280,6 +280,15 @@ class Corpus:
     def group_columns(self) -> tuple[str, ...]:
         """The columns that can group documents in tables (`dplda.tabulate`). Public."""
         return self._preparation.group_columns
+
+    def subfolders(self) -> list[dict[str, str | None]]:
+        """Return the values in the group columns of all documents of a folder or archive, which has no other columns.
+
+        Exact and private: for their owner. Empty for other documents.
+        """
+        source = getattr(self._preparation, "source", None)
+        names = source.subfolders if isinstance(source, TextSource) and self.group_columns else ()
+        return [dict.fromkeys(self.group_columns, group_value(name)) for name in names]
 
     def first_groups(self) -> list[dict[str, str | None]]:
         """Return the values in the group columns of the first documents. Exact and private: for their owner.

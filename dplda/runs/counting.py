@@ -258,8 +258,7 @@ def _who_would_count_less(
 ) -> list[str]:
     """Say which documents or persons with several of `n_given` categories would count less, if any may (T16)."""
     if persons and any(tables):
-        # in all categories of n groups, somebody counts in full if n (n_given / at_most + b^2) <= 1 + b^2
-        full = int((1 + COUNT_SHARE**2) / (n_given / at_most + COUNT_SHARE**2))
+        full = _groups_in_full(n_given, at_most)
         if all(len(each.groups or ()) in range(1, full) for table in tables for each in table):
             return []  # one more group is that of all others
         several = f"more than {full:,} group{'' if full == 1 else 's'}" if full else "a group"
@@ -286,6 +285,11 @@ def _who_would_count_less(
         f"{less}: {each}in all {n_given}, as {factor:.2f}. --at-most {n_given} (in a plan, at_most: {n_given}) counts "
         f"them in full, with {math.sqrt(n_given / at_most):.2f} times the noise."
     ]
+
+
+def _groups_in_full(n_given: int, at_most: int) -> int:
+    """Return in how many groups a person who is in all `n_given` categories still counts in full (T16)."""
+    return int((1 + COUNT_SHARE**2) / (n_given / at_most + COUNT_SHARE**2))
 
 
 def _check_persons(
@@ -383,7 +387,10 @@ def what_else_counts(table: CountTable, unit: str) -> str:
 
 def who_counts_less(table: CountTable, unit: str) -> str:
     """Say what counts less than 1 in `table` (T16); empty if nothing does."""
+    n_given = sum(name not in (NONE, NO_ANSWER) for name in table.titles)
     if table.persons and table.by:
+        if len(table.rows) <= _groups_in_full(n_given, table.at_most):
+            return ""
         return (
             f"A {unit} in more than {table.at_most} categories, over all groups, counts less, in each of them and in "
             f"the numbers of {unit}s, and so may one in several groups"
@@ -395,7 +402,6 @@ def who_counts_less(table: CountTable, unit: str) -> str:
             f"A {unit} in more than {table.at_most} {categories} counts less, in each of them and in the number of all "
             f"{unit}s"
         )
-    n_given = sum(name not in (NONE, NO_ANSWER) for name in table.titles)
     if most := table.documents_per_person:
         several = (
             f"Of documents in more than {table.at_most} {categories}, fewer than {most:,} of a {unit} count in full, "

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from dplda.base.errors import InputError
 from dplda.base.lazy import load_name
+from dplda.budget import RunRecord
 from dplda.budget.accountant import Share
 from dplda.budget.events import PrivacyStatement, Stage, clip_of
 from dplda.learning.coherence import (
@@ -124,6 +125,11 @@ def evaluate(
     `InputError` for bad input, such as a model of fewer than ten words, and `BudgetRefused`.
     """
     return ask(plan_evaluation(model, corpus, epsilon, delta, **options), options)
+
+
+def is_evaluation(run: RunRecord) -> bool:
+    """Whether `run` is a finished run of `evaluate`; its result is what `Evaluation.to_json` returned."""
+    return run.parameters.get("kind") == _EVALUATION and run.result is not None
 
 
 def plan_evaluation(

@@ -469,11 +469,13 @@ class Misfits:
     formats: tuple[str, ...] = ()
     """Other formats that read the dates, if the one that was named does not."""
     absent: tuple[str, ...] = ()
-    """Those of two groups, which are compared, that none of the documents is in."""
+    """Those of two groups, which are compared, or of all listed groups, that none of the documents is in."""
     doubtful: bool = False
     """Whether a table would probably say little, or dates may be read wrongly."""
     hint: str = ""
     """What else the values show, in words."""
+    whole: bool = False
+    """Whether these are all documents, and not only the first ones."""
 
     def __str__(self) -> str:
         return self.in_words()
@@ -484,7 +486,8 @@ class Misfits:
         listed += [f"none is in {group}" for group in self.absent]
         readable = f" Their dates can be read with {say_formats(self.formats, given_by)}." if self.formats else ""
         found = ", ".join(listed) or "all can be grouped"
-        return f"Of the first {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
+        looked_at = "all" if self.whole else "the first"
+        return f"Of {looked_at} {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
 
 
 def _in_percent(share: float) -> str:
@@ -494,8 +497,10 @@ def _in_percent(share: float) -> str:
     return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
-def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
+def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = False) -> Misfits:
     """Return the misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
+
+    They are those of the first documents, or for `whole` of all; then listed groups without documents are told, too.
 
     Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
     So it would where hardly two documents have the same value, as times have: a period of dates is the hint then.
@@ -536,10 +541,10 @@ def misfits(grouping: Grouping, values: Sequence[str | None]) -> Misfits:
         hint += " No date has a UTC offset, so the time zone changes nothing."
     unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
     others = formats if unread and formats is not None else ()  # ISO 8601 is always read
-    absent = tuple(group for group in groups or () if group not in found) if compares else ()
+    absent = tuple(group for group in groups or () if group not in found) if compares or whole else ()
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
-    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint)
+    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint, whole)
 
 
 def _alone(values: Sequence[str | None]) -> set[str]:
@@ -548,11 +553,14 @@ def _alone(values: Sequence[str | None]) -> set[str]:
     return single if len(values) >= _ENOUGH and len(single) > _MOST * len(values) else set()
 
 
-def misfits_of(tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[str, str | None]]) -> list[Misfits]:
-    """Return the misfits of each attribute of `tables` among documents with these `values` in their columns."""
+def misfits_of(
+    tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[str, str | None]], *, whole: bool = False
+) -> list[Misfits]:
+    """Return the `misfits` of each attribute of `tables` among documents with these `values` in their columns."""
     columns = stored_columns(tables)
     attributes = dict.fromkeys(each for table in tables for each in table if each.attribute.column in columns)
-    found = (misfits(each, [row.get(each.attribute.column) for row in values]) for each in attributes if values)
+    columns_of = [(each, [row.get(each.attribute.column) for row in values]) for each in attributes if values]
+    found = (misfits(each, column, whole=whole) for each, column in columns_of)
     return [each for each in found if each.shares or each.absent or each.hint]
 
 

@@ -61,7 +61,8 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
                 text = decode(stream.read(MAX_BYTES + 1), options.encoding)
                 yield _record(text, file.relative_to(archive), ordinal, options)
 
-    return TextSource((archive,), options.unit, records, total=len(files))
+    subfolders = tuple(first_subfolder(file.relative_to(archive)) for file in files)
+    return TextSource((archive,), options.unit, records, total=len(files), subfolders=subfolders)
 
 
 def in_subfolders(place: Path, files: Sequence[Path]) -> bool:
@@ -97,7 +98,8 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
             yield _record(text, file.relative_to(folder), ordinal, options)
 
     slow = any(map(is_document, files))
-    return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
+    subfolders = tuple(first_subfolder(file.relative_to(folder)) for file in files)
+    return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow, subfolders=subfolders)
 
 
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:

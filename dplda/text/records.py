@@ -127,6 +127,7 @@ class TextSource:
     records: Records  # reads the documents
     total: int | None = None  # number of documents, if it is known without reading
     slow: bool = False  # text must be extracted from files such as PDF, or a language model is asked about it
+    subfolders: tuple[str | None, ...] = ()  # of all documents of a folder, whose only column they are
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
     assert record["only"] == [[], []]
     answer = dplda("contrast", "./m", "./n", "--output", "page.html")
     assert answer.status == 0, answer.err
-    assert "the same in other-run" in answer.out
+    assert "the one like it in other-run" in answer.out
     assert all(line == line.rstrip() or len(line) <= 120 for line in answer.out.splitlines())
     correlated = [line for line in answer.out.splitlines() if line.rstrip().endswith("1.00")]
     assert len(correlated) >= len(listed), "no column is cut off"
@@ -193,5 +193,5 @@ def test_collections_without_a_topic_in_common_are_told_so(dplda, model: Path, h
     for name, themes in zip("ab", rows, strict=True):
         replace(first, topics=themes / themes.sum(axis=1, keepdims=True), counts=None).save(home / name)
     shown = dplda("contrast", "./a", "./b").out
-    assert shown.startswith("No topic is the same in both runs.")
+    assert shown.startswith("No topic is alike in both runs.")
     assert "nearest in" in shown

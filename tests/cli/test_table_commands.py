@@ -448,6 +448,12 @@ def test_topics_are_evaluated_with_intervals_and_exactly_in_public_text(dplda, t
     low, value, high = (answer.json["coherence"][name] for name in ("low", "value", "high"))
     assert -1 <= low <= value <= high <= 1
     assert {event["stage"] for event in answer.json["privacy"]["events"]} >= {"pairs", "pair totals", "prediction"}
+    again = dplda("tables", answer.json["evaluation"], "--json")
+    assert again.json == answer.json
+    assert "Perplexity: " in dplda("tables", answer.json["evaluation"]).out
+    assert dplda("tables", answer.json["evaluation"], "--csv", "e.csv").status == 2
+    dry = dplda("evaluate", fitted, tickets, "--epsilon", "2", "--dry-run")
+    assert f"free of charge: dplda tables {answer.json['evaluation']}" in dry.out
     for name in ("c_v", "perplexity", "gain"):
         assert answer.json[name]["low"] <= answer.json[name]["value"] <= answer.json[name]["high"]
     (home / "public.jsonl").write_text(Path(tickets).read_text().replace('"text": "', '"text": "public '))

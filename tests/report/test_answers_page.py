@@ -289,6 +289,13 @@ def test_intervals_are_of_the_true_number_only_where_nothing_counts_less(tmp_pat
     assert f"with a band that contains the {share} with 95 %" in over_time
 
 
+@pytest.mark.parametrize(("at_most", "less"), [(50, False), (2, True)])
+def test_persons_in_all_groups_count_in_full_if_they_may_have_all_answers(tmp_path, without_charts, at_most, less):
+    by_team = replace(BY_TEAM, persons=True, at_most=at_most)
+    text = page(tmp_path, findings(("?", counts(by_team)), unit="customer")).text
+    assert ("counts less" in text) == ("as counted" in text) == less
+
+
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot write the answers"):
         write_answers(findings(("How many?", counts(count_table()))), tmp_path / "none" / "a.html")

@@ -267,7 +267,7 @@ def test_matched_topics_are_pairs_with_their_similarity() -> None:
 def test_two_runs_are_compared_as_the_command_does_and_noise_is_not_shown() -> None:
     first, second = run_model("a"), run_model("b", seed=1)
     (picture,) = compared([first, replace(first)], ["a", "b"])
-    assert "3 topics are the same in both runs" in picture.note
+    assert "3 topics are alike in both runs" in picture.note
     assert [row.value for row in picture.drawing.rows] == ["1.00"] * 3
     noisy = replace(second, facts=replace(second.facts, verdicts=("clear", "noise", "weak")))
     (picture,) = compared([first, noisy], ["a", "b"])
@@ -286,7 +286,7 @@ def test_runs_without_a_topic_in_common_are_told_so_with_the_nearest_topics() ->
     result = contrast(*apart)
     assert not result.same
     (picture,) = compared(apart, ["a", "b"])
-    assert "No topic is the same in both runs." in picture.note
+    assert "No topic is alike in both runs." in picture.note
     assert "beside" not in picture.note
     assert picture.table is not None
     assert len(picture.table.rows) == 6

@@ -157,9 +157,10 @@ def test_a_topic_near_one_that_is_matched_already_is_not_put_down_to_noise() -> 
     (near,) = compared.unclear[0]
     assert near.correlation >= 0.5
     (picture,) = pictures([first, second], ["A", "B"], shown_topics([first, second], Wording()))
-    told = picture.note.split("In A, and near a topic that another one is the same as: ")[1]
+    told = picture.note.split("In A, and partly like a topic of the other run, which may blend several: ")[1]
     titles = [f"{topic} {title}" for topic, title in enumerate(first.titles())]
-    assert told == f"{titles[near.first]} (near “0 {second.titles()[0]}”, the same as “{titles[0]}”)."
+    assert told == f"{titles[near.first]} (“0 {second.titles()[0]}”, {near.correlation:.2f})."
+    assert "in yours, which are often shorter, topics that are alike have less in common" in picture.note
     assert "whose noise may hide it" not in picture.note
 
 

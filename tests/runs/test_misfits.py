@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import dplda
 from dplda import Corpus, Ledger
 from dplda.base.errors import InputError
+from dplda.runs.group_check import look_at_groups
 from dplda.runs.tabulation import Grouping, groupings, misfits
 
 
@@ -75,6 +76,12 @@ def test_values_that_are_in_a_group_or_whose_groups_are_found_privately_fit() ->
     assert (fits.shares, fits.absent) == ({}, ())
 
 
+def test_listed_groups_without_documents_are_told_if_all_documents_were_looked_at() -> None:
+    grouping = by("team", {"team": ["a", "b"]})
+    assert misfits(grouping, ["a"]).absent == ()
+    assert misfits(grouping, ["a"], whole=True).absent == ("b",)
+
+
 def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:
     assert " less than 1 % have no value" in str(misfits(by("team"), [None, *["a"] * 999]))
     assert " more than 99 % have no value" in str(misfits(by("team"), [*[None] * 999, "a"]))
@@ -101,6 +108,22 @@ def test_a_table_into_whose_groups_documents_hardly_fit_is_refused_before_it_is_
     assert once.first_groups() == [], "it can be read only once"
     dplda.count(corpus, {"x": ["heating"]}, by="month(platform)", ledger=ledger, check_groups=False)
     assert len(ledger.runs()) == 1
+
+
+def test_all_files_of_a_folder_are_looked_at_by_their_names(tmp_path):
+    """A folder is read one subfolder after another: the first thousand files are in the first ones."""
+    for ward, n in (("a", 1100), ("b", 3)):
+        (tmp_path / "letters" / ward).mkdir(parents=True)
+        for i in range(n):
+            (tmp_path / "letters" / ward / f"{i}.txt").write_text("heating boiler radiator")
+    corpus = dplda.read_corpus(tmp_path / "letters", group_fields=["folder"])
+    grouped = groupings("folder", {"folder": ["b", "c"]}), groupings([], {}, between=("folder=a", "folder=b"))
+    listed, compared = (look_at_groups(tables, corpus) for tables in grouped)
+    assert str(listed[0]).startswith(
+        "Of all 1,103 records, by folder: more than 99 % are in none of the listed groups, "
+    )
+    assert str(listed[0]).endswith("none is in c.")
+    assert compared == []
 
 
 def test_the_first_and_the_last_day_may_be_periods():
