@@ -602,7 +602,8 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     """
     quoted = run.quote(ledger)
     names = [record.name for record in ledger.datasets() if record.runs]
-    if names and run.dataset not in names:
+    new_name = bool(names) and run.dataset not in names
+    if new_name:
         report.remarks.append(
             f"No run has charged dataset {run.dataset} yet. Documents that another name was charged for are recognised "
             "only when the run reads them; it is then charged there, too, or refused if that name protects other "
@@ -625,7 +626,8 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     if quoted.dataset.limit is not None:
         name, grant = quoted.dataset.limit
         budget = f"{name} ({grant}), which shares documents with {run.dataset} (exact, not for publication)"
-    report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which leaves {more}."
+    report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which leaves {more}"
+    report.price += ", unless other datasets have its documents." if new_name else "."
     if quoted.share_of_mu_squared < quoted.share:
         report.price += (
             " It is limited by delta, which each list of groups or words costs that a run finds privately: a smaller "

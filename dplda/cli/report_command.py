@@ -396,6 +396,12 @@ def _guarantees(
         if len(counted) > 1:
             guarantee = ledger.guaranteed_together(*counted)
             found[name] = together.with_others({each: records[each].grant for each in counted}, guarantee, runs)
+            if guarantee.holds and guarantee.largest_total != record.guaranteed_alone.largest_total:
+                say(
+                    f"The total of these names together is {guarantee.total}: the largest that was fixed for one of "
+                    f"them, and not that of {name} alone, since readers do not know that they are charged together.",
+                    error=True,
+                )
         left = [other for other in record.linked if other not in counted]
         if left:
             counts = sum(len(records[other].runs) for other in left)
