@@ -336,7 +336,7 @@ class Corpus:
 
         `left_out` is the number of documents that ids excluded.
         """
-        absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
+        absent = sum(count for name, count in store.defects.items() if not Defect[name].has_text)
         lines = [f"{store.n_documents + absent:,} documents read."]
         for defect in Defect:
             if count := store.defects.get(defect.name, 0):

@@ -59,6 +59,12 @@ class Defect(Enum):
     NO_UNIT = "no privacy unit"
     TOO_LONG = "longer than 25 million characters, or than 64 MiB in the file"
     NO_WORDS = "no words left"
+    FEW_WORDS = "fewer than three words left"
+
+    @property
+    def has_text(self) -> bool:
+        """Whether such documents are kept, and counted as documents: they have text, but too few words."""
+        return self in (Defect.NO_WORDS, Defect.FEW_WORDS)
 
 
 class TextRecord(NamedTuple):

@@ -93,6 +93,7 @@ def test_the_person_is_told_what_contributed_nothing(path: Path) -> None:
         "1 contribute nothing: malformed.",
         "1 contribute nothing: no privacy unit.",
         "1 contribute nothing: no words left.",
+        "1 contribute nothing: fewer than three words left.",
     ]
     again = read_corpus(path, unit_field="who")
     again.open()

@@ -24,6 +24,7 @@ from dplda.text.records import Defect
 
 TEXTS = ["Stars and planets, stars!", "hockey goal"]
 COUNTS = [{"stars": 2, "planets": 1}, {"hockey": 1, "goal": 1}]
+SHORT = {Defect.FEW_WORDS.name: 1}  # the second text
 WHO = ["ann", "bea"]
 
 
@@ -88,13 +89,13 @@ def test_an_item_that_is_no_document_is_a_defect_of_its_own() -> None:
     items = [TEXTS[0], None, 3, b"bytes", float("nan"), {"text": TEXTS[1]}, {"text": None}, {"other": "x"}, object()]
     store = Corpus.from_texts(items).open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.MALFORMED.name: 3, Defect.NO_TEXT.name: 4}
+    assert store.defects == {Defect.MALFORMED.name: 3, Defect.NO_TEXT.name: 4, **SHORT}
 
 
 def test_a_string_among_records_has_no_unit() -> None:
     store = Corpus.from_texts([*records(), "lonely planets"], unit_field="who", text_field="body").open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.NO_UNIT.name: 1}
+    assert store.defects == {Defect.NO_UNIT.name: 1, **SHORT}
 
 
 REFUSED_TEXTS: list[tuple[Any, dict[str, Any], str]] = [
@@ -172,7 +173,7 @@ def test_the_rows_of_a_query_are_read() -> None:
             corpus = Corpus.from_table(query("talk"), unit_field="who")
             store = corpus.open()
             assert documents_of(store) == COUNTS
-            assert store.defects == {Defect.NO_TEXT.name: 1}
+            assert store.defects == {Defect.NO_TEXT.name: 1, **SHORT}
 
 
 def test_a_query_leaves_the_database_free_until_it_is_read() -> None:
@@ -241,7 +242,7 @@ def test_no_cell_of_a_column_of_objects_decides_how_others_are_read() -> None:
     table = pd.DataFrame({"text": pd.Series(texts, dtype=object), "who": pd.Series([7, "7", 8.0, 9, []], dtype=object)})
     store = Corpus.from_table(table, unit_field="who").open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.MALFORMED.name: 2, Defect.NO_TEXT.name: 1}
+    assert store.defects == {Defect.MALFORMED.name: 2, Defect.NO_TEXT.name: 1, **SHORT}
     [block] = store.blocks()
     assert np.array_equal(block.units[0], block.units[1])
 
@@ -250,7 +251,7 @@ def test_invalid_utf_8_is_a_defect_of_its_cell() -> None:
     torn = pa.array([TEXTS[0].encode(), b"\xff\xfe", TEXTS[1].encode()]).view(pa.string())
     store = Corpus.from_table(pa.table({"text": torn})).open()
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.UNDECODABLE.name: 1}
+    assert store.defects == {Defect.UNDECODABLE.name: 1, **SHORT}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow reader", "pandas objects"])
@@ -347,7 +348,7 @@ def test_an_iterator_can_be_written_to_a_store_before_or_after_it_is_read(tmp_pa
     second.open()
     store = second.write(tmp_path / "c")
     assert documents_of(store) == COUNTS
-    assert store.defects == {Defect.MALFORMED.name: 1}
+    assert store.defects == {Defect.MALFORMED.name: 1, **SHORT}
     assert counts_of(read_corpus(tmp_path / "c")) == COUNTS
 
 

@@ -30,6 +30,7 @@ import scipy.sparse
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.private.store.count_store import (
     BLOCK_DOCUMENTS,
@@ -330,7 +331,9 @@ class StoreWriter:
         rows, overflowed = merge(chunk.indptr, lookup[chunk.indices], chunk.counts, len(numbers))
         self.defects.update(chunk.defects)
         self.defects[Defect.BAD_COUNT] += overflowed
-        self.defects[Defect.NO_WORDS] += int(np.count_nonzero(np.diff(rows[0]) == 0)) - overflowed
+        tokens = np.diff(np.concatenate([[0], np.cumsum(rows[2])])[rows[0]])
+        self.defects[Defect.NO_WORDS] += int(np.count_nonzero(tokens == 0)) - overflowed
+        self.defects[Defect.FEW_WORDS] += int(np.count_nonzero((tokens > 0) & (tokens < MINIMUM_LENGTH)))
         self._waiting.append(_batch(rows, chunk, len(self._group_columns)))
         self._n_waiting += len(chunk.ids)
         self._n_entries += len(rows[1])
