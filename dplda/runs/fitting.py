@@ -36,6 +36,7 @@ from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import Place, find_place, renumber_topics
 from dplda.runs.words import choose_way_of_words, find_seed_words, find_words, usable_words, warn_of_prior_words
+from dplda.text.wordlists import listed_words
 
 
 def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
@@ -77,7 +78,7 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
     topics = place.topics(options.n_topics)
     words = options.vocabulary if options.vocabulary is not None else corpus.public_vocabulary
     if words is not None:
-        listed = VocabularySettings(public=tuple(words)).public or ()
+        listed = VocabularySettings(public=listed_words("vocabulary", words)).public or ()
         needed = 0 if options.placement == NO_NOISE else ModelSettings(topics=topics).words_needed
         words = usable_words(corpus.tokenization, listed, needed)
     if place.prior is not None:

@@ -148,7 +148,11 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        ({"vocabulary": "english:2000"}, "vocabulary must be a list of words"),
+        (
+            {"vocabulary": "en:500"},
+            "vocabulary must be a list of words. In Python, dplda.wordlists.english(500) makes ",
+        ),
+        ({"vocabulary": "words.txt"}, "vocabulary must be a list of words, such as dplda.wordlists.english(2000) or, "),
         ({"vocabulary": 7}, "vocabulary must be a list of words"),
         ({"seed_words": {"money": "refund"}}, "seed_words must be lists of words, such as {'money': "),
         ({"seed_words": {"money": 7}}, "seed_words must be lists of words"),
@@ -157,6 +161,9 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
 def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=re.escape(told)):
         FitOptions(**option).settings()  # type: ignore[arg-type]
+    corpus = dplda.Corpus.from_texts(["three short words"] * 9, name="c")
+    with pytest.raises(InputError, match=re.escape(told)):
+        dplda.fit(corpus, ledger=False, simulate_seed=0, **option)
 
 
 @pytest.mark.parametrize(
