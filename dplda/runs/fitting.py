@@ -14,6 +14,7 @@ plan out. The way of a fit:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,9 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     numbers cannot support the request.
     """
     check_corpus(corpus)
+    for name, given in (("out", options.out), ("models", options.models)):
+        if not isinstance(given, str | os.PathLike | None):
+            raise InputError(f"{name} must be the path of a folder, got {given!r}.")
     ledger = Ledger() if options.ledger is None else options.ledger
     run = plan_fit(corpus, ledger, options)
     models = options.models

@@ -177,6 +177,8 @@ def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> Non
         ((), {"random_state": 0}, "noise from a known seed is not private"),
         ((5,), {}, "the second argument is the name of the dataset. Write n_topics=5."),
         ((), {"progress": True}, "progress must be an object with the methods of a Progress, got True."),
+        ((), {"models": 3}, "models must be the path of a folder, got 3."),
+        ((), {"out": b"m"}, "out must be the path of a folder, got b'm'."),
         ((), {"ledger": "x.db"}, "ledger must be a Ledger, such as dplda.Ledger('x.db'), or False to simulate."),
     ],
 )
