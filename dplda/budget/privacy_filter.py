@@ -12,16 +12,22 @@ import math
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context, Decimal
 
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget import accountant
 from dplda.budget.accountant import NOTHING, Cost
+from dplda.budget.events import Stage, at_least
 from dplda.budget.guarantees import Basis, Grant, Guarantee
 from dplda.budget.ledger_records import PLACES, RunRecord, Status
 from dplda.text.reading_options import READING_FACTS
 from dplda.text.records import DOCUMENT
 
 _FIRST_GRANT = Grant()
+_LISTS: Mapping[str, tuple[str, str]] = {  # releases that may fail, and what needs none of them
+    Stage.VOCABULARY: ("private choice of words", "a public list of words (--vocabulary; in Python, vocabulary=)"),
+    Stage.GROUPS: ("private choice of groups", "public lists of groups (--groups; in Python, groups=)"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,25 +444,48 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
 
     spent = whole.less(run.cost)
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
-    left = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
-    if spent.delta + run.cost.delta > grant.capacity.delta:
-        failure = max(0.0, grant.capacity.delta - spent.delta)
+    epsilon_left = math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000
+    left = f"epsilon {epsilon_left:g} at delta {run.delta:g}"
+    helps = []  # empty texts for what nothing but a larger grant helps against
+    if whole.mu_squared > grant.capacity.mu_squared:
+        helps.append("less" if epsilon_left else "")
+    if whole.delta > grant.capacity.delta:
+        failing = {event.stage for event in run.counted if event.delta}
+        release, lists = _LISTS.get(failing.pop() if len(failing) == 1 else "", ("release that may fail", ""))
         left += (
-            f", but of delta too little for another private choice of words ({failure:.2g}, needed: "
-            f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
+            f", but of delta too little for another {release} ({_delta_left(grant.capacity, whole, run.cost)}, needed: "
+            f"{at_least(run.cost.delta)}),"
         )
+        helps.append(lists)
+    use = f"Use {', and '.join(helps)}" if all(helps) else ""
 
-    late = ". A larger grant keeps its guarantee only if --then (in Python, listed=) listed it before the first output"
     larger = f"{command} --epsilon E --delta D"
     enough = [level for level in state.levels(name) if whole.fits(level.capacity)]
-    if enough and spent != NOTHING:
-        late = f", or raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
+    if spent == NOTHING:
+        advice = f"{use}, or" if use else "Grant more"
+    elif enough:
+        raised = f"aise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
+        advice = f"{use}, or r{raised}" if use else f"R{raised}"
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
+    else:
+        late = (
+            "A larger grant keeps its guarantee only if --then (in Python, listed=) listed it before the first output"
+        )
+        advice = f"{use}. {late}" if use else late
     raise BudgetRefused(
         f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} is left "
-        f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger} (in "
-        "Python, Ledger.grant)"
+        f"(the grant is {grant}).{together} {advice}: {larger} (in Python, Ledger.grant)"
     )
+
+
+def _delta_left(capacity: Cost, whole: Cost, cost: Cost) -> str:
+    """Write what `whole` less `cost` leaves of the failure probability of `capacity`, with four digits, rounded down.
+
+    It is exact before rounding, so that it is below that of `cost` if the latter does not fit.
+    """
+    exact = [Decimal(repr(part.delta)) for part in (capacity, whole, cost)]
+    left = max(exact[0] - exact[1] + exact[2], Decimal(0))
+    return f"{float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal(left)):.4g}"
 
 
 def _quote_name(name: str, dataset: str) -> str:

@@ -17,7 +17,7 @@ from dplda.learning.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
-from dplda.model.run_facts import LIMITS, USEFUL
+from dplda.model.run_facts import USEFUL
 from dplda.model.topic_model import refuse_existing
 
 _OF_A_TABLE = (
@@ -224,10 +224,9 @@ def show_topics(
         return
     if not model.verdicts:
         return
-    percent = f" The percentage is the probability that it would: {LIMITS}." if model.probabilities else ""
     say(
         "Verdicts: an ordinary fit, without noise and with the 2,000 most frequent words, would probably find a clear "
-        f"topic, too; a weak one perhaps; noise probably not.{percent}"
+        f"topic, too; a weak one perhaps; noise probably not. {model.facts.about_verdicts}".rstrip()
     )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if model.facts.prior_used:
@@ -245,7 +244,7 @@ def show_topics(
             f"All {len(every)} topics are noise: do not use them. {_helps(model)}",
             style="yellow",
         )
-    elif clear < USEFUL * len(every):
+    elif clear < USEFUL * model.topics_of_run:
         say(
             f"{f'Only {clear}' if clear else 'None'} of {len(every)} topics {'is' if clear < 2 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. "

@@ -19,8 +19,8 @@ from dplda.text.reading_options import READING_FACTS
 Verdict = Literal["clear", "weak", "noise"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CLEAR_FROM, NOISE_UNTIL = 0.6, 0.05  # probabilities that decide on a verdict
-LIMITS = f"clear from {CLEAR_FROM:.0%}, noise up to {NOISE_UNTIL:.0%}, before rounding"
-USEFUL = 1 / 3  # least share of clear topics from which on the topics of a run are called useful
+_LIMITS = f"clear from {CLEAR_FROM:.0%}, noise up to {NOISE_UNTIL:.0%}, before rounding"
+USEFUL = 1 / 3  # least share of clear topics, of those of the run, from which on its topics are called useful
 PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")
 """The facts that list a value for each topic, and that not every run has."""
 
@@ -184,6 +184,19 @@ class RunFacts:
         words = (chance for chances in self.word_probabilities or () for chance in chances.values())
         if not all(0 <= chance <= 1 for chance in (*(self.topic_probabilities or ()), *words)):
             raise InputError("the probabilities of topics and their words must be from 0 to 1.")
+
+    @property
+    def about_verdicts(self) -> str:
+        """What is to be said of the verdicts besides their meaning: of their percentages, and of merged topics."""
+        told = []
+        if self.topic_probabilities:
+            told.append(f"A percentage is the probability that it would: {_LIMITS}.")
+        judged = zip(self.merged or (), self.verdicts or (), strict=False)
+        if any(len(part) > 1 and verdict == "weak" for part, verdict in judged):
+            told.append(
+                "Topics merged by hand count as weak: nothing tells whether an ordinary fit would find the mixture."
+            )
+        return " ".join(told)
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from dplda.base.distributions import on_words
 from dplda.base.errors import InputError
 from dplda.base.frames import frame_of
 from dplda.budget.events import NOT_PRIVATE
+from dplda.model.run_facts import Verdict
 from dplda.model.topic_model import TopicModel
 
-_T = TypeVar("_T")
 SAME = 0.5  # least correlation at which topics of two models are the same
 APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
@@ -103,7 +103,8 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
 
     A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
     get smaller numbers, so that there are no gaps; the fact ``merged`` lists which topics of the run each topic
-    contains. Its name is ``A + B`` if a person named all its topics, else it has none.
+    contains. Its name is ``A + B`` if a person named all its topics, else it has none. Its verdict is ``"weak"``, since
+    nothing tells whether an ordinary fit would find the mixture, or ``"noise"`` if all its topics are noise.
 
     Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
@@ -125,14 +126,14 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
     weights = np.maximum(model.prevalence, 1e-12)
     topics = np.array([np.average(model.topics[part], axis=0, weights=weights[part]) for part in parts])
     prevalence = np.array([model.prevalence[part].sum() for part in parts])
-    firsts = [part[0] for part in parts]
+    verdicts = model.facts.verdicts
     of_run = model.facts.merged or tuple((topic,) for topic in range(n))
     made = {topics[0] for topics in model.facts.made_names or () if len(topics) == 1}
     names = [_joined_name(model.topic_names, made, part) for part in parts]
     facts = replace(
         model.facts,
         alpha=tuple(float(model.alpha[part].sum()) for part in parts),
-        verdicts=_at(firsts, model.facts.verdicts),
+        verdicts=verdicts and tuple(_merged_verdict([verdicts[topic] for topic in part]) for part in parts),
         topic_names=model.facts.topic_names and tuple(names),
         topic_sentences=model.facts.topic_sentences
         and tuple(model.facts.topic_sentences[part[0]] if len(part) == 1 else "" for part in parts),
@@ -152,8 +153,9 @@ def _joined_name(names: Mapping[int, str], made: Collection[int], part: Sequence
     return " + ".join(dict.fromkeys(names.get(topic, "") for topic in part))
 
 
-def _at(places: Sequence[int], values: tuple[_T, ...] | None) -> tuple[_T, ...] | None:
-    return None if values is None else tuple(values[place] for place in places)
+def _merged_verdict(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict of a topic that is made of topics with these `verdicts`, or is the only one."""
+    return verdicts[0] if len(verdicts) == 1 or set(verdicts) == {"noise"} else "weak"
 
 
 def words_of_group(model: TopicModel, group: Sequence[int], n: int) -> list[str]:

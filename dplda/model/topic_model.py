@@ -93,7 +93,8 @@ class TopicModel:
     def verdicts(self) -> tuple[str, ...]:
         """How probable it is that each topic is real (`probabilities`): ``"clear"``, ``"weak"`` or ``"noise"``.
 
-        From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none.
+        From released numbers alone, see `dplda.learning.verdicts`. Empty if the run gave none. A topic that was merged
+        by hand is ``"weak"``, or ``"noise"`` if all its topics were.
         """
         return self.facts.verdicts or ()
 
@@ -124,6 +125,11 @@ class TopicModel:
     def topic_sentences(self) -> dict[int, str]:
         """The sentences about topics that `dplda label` gave, by the number of the topic; empty if there are none."""
         return {topic: sentence for topic, sentence in enumerate(self.facts.topic_sentences or ()) if sentence}
+
+    @property
+    def topics_of_run(self) -> int:
+        """The number of topics that the run learned; there are fewer here if some were merged by hand."""
+        return len(self.topics) if self.facts.merged is None else sum(map(len, self.facts.merged))
 
     @property
     def listed_topics(self) -> list[int]:

@@ -43,6 +43,7 @@ def html(model: TopicModel) -> str:
         unit=unit_of(privacy),
         verdict=summary.verdict([model])[1:],  # the first is about publishing, which the promise says here
         judged=bool(model.verdicts),
+        about_verdicts=model.facts.about_verdicts,
         language=language if page.LANGUAGE.fullmatch(language) else "",
     )
 

@@ -28,7 +28,7 @@ from dplda.learning.placements.registry import NO_NOISE, SOUND
 from dplda.learning.settings import LISTED
 from dplda.model import TopicModel
 from dplda.model.examples import Examples
-from dplda.model.run_facts import LIMITS, RunFacts
+from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import write_atomically
 from dplda.report import (
     comparison_of_runs,
@@ -160,7 +160,6 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["limits"] = LIMITS
     return environment.get_template(name)
 
 
@@ -230,6 +229,7 @@ def run_section(
         "examples_from": shown(topics.examples_from) if any(topics.examples.values()) else "",
         "edges": _edges(model.facts),
         "verdicts": bool(model.verdicts),
+        "about_verdicts": model.facts.about_verdicts,
         "hidden": len(model.topics) - len(model.listed_topics),
         "settings": _settings(
             model.facts.to_json(),

@@ -83,7 +83,7 @@ def _use(judged: Sequence[TopicModel]) -> str:
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:
         return f"Use with care: {told} But the text is seen through {words} words only."
-    if clear >= USEFUL * total:
+    if clear >= USEFUL * sum(model.topics_of_run for model in judged):  # merging topics makes none clearer
         return f"Useful: {told}"
     if clear:
         return f"Use with care: only {told}"

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 from scipy import sparse
 
+from dplda.base.characters import is_name
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress, following
 from dplda.learning.synthetic import synthetic
@@ -99,6 +100,7 @@ class Corpus:
         contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if most rows
         have such an entry, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
         """
+        _check_name(name)
         if unit is not None and (units is None or unit == DOCUMENT):
             raise InputError(
                 f"unit={unit!r} says what kind of unit `units` holds: give units as well, and a unit other than "
@@ -168,6 +170,7 @@ class Corpus:
         cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
     ) -> Corpus:
         _check_options("Corpus", fields, Fields)
+        _check_name(name)
         options = _choose(ReadOptions, fields)
         source, tokenization = find(options), _tokenization(fields)
         check_tokenization(tokenization)
@@ -374,13 +377,14 @@ def read_corpus(
     an unknown option.
     """
     _check_options("read_corpus", reading, Reading)
+    _check_name(name)
     if is_column(path):
         raise InputError("read_corpus takes files or a table, and this is one column. Use Corpus.from_texts.")
     if is_table(path):
         return Corpus.from_table(path, name=name, cache=cache, **_without_options_of_files(reading))
     _refuse_texts(path)
     corpus = _read_files(path, cache, reading)
-    corpus.name = name or corpus.name
+    corpus.name = corpus.name if name is None else name
     return corpus
 
 
@@ -454,6 +458,13 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
     if given.get("unit_field") == DOCUMENT:
         raise InputError(
             f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
+        )
+
+
+def _check_name(name: object) -> None:
+    if name is not None and not is_name(name):
+        raise InputError(
+            f"name must be a printable name of 1 to 200 characters, to which the budget is charged, got {name!r}."
         )
 
 

@@ -27,6 +27,7 @@ from dplda.base.errors import InputError
 from dplda.learning.placements.registry import CALIBRATIONS, PLACEMENTS
 from dplda.learning.settings import DEFAULTS, WORDS, FitSettings, ModelSettings, VocabularySettings
 from dplda.text.reading_options import Reading
+from dplda.text.wordlists import listed_words
 
 if TYPE_CHECKING:
     from dplda.base.progress import Progress
@@ -278,11 +279,9 @@ class FitOptions:
         seed words yet are left out. Raises `InputError` for settings that are out of range or contradict each other.
         """
         words, seeds = self.vocabulary, self.guided
-        if words is not None and not _is_listed(words):
-            raise InputError("vocabulary must be a list of words, such as dplda.wordlists.english(2000).")
         named = {name: getattr(self, name) for name in _SETTINGS} | {
             "topics": DEFAULTS.model.topics if self.n_topics is None else self.n_topics,
-            "public": None if words is None else tuple(words),
+            "public": None if words is None else listed_words("vocabulary", words),
             "seed_words": None if seeds is None else {name: listed for name, listed in seeds.items() if listed},
         }
         return FitSettings.of(**named | known)

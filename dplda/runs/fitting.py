@@ -14,6 +14,7 @@ plan out. The way of a fit:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from dplda.runs.fit_options import FitOptions, spread_options
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import Place, find_place, renumber_topics
 from dplda.runs.words import choose_way_of_words, find_seed_words, find_words, usable_words, warn_of_prior_words
+from dplda.text.wordlists import listed_words
 
 
 def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
@@ -46,6 +48,9 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     numbers cannot support the request.
     """
     check_corpus(corpus)
+    for name, given in (("out", options.out), ("models", options.models)):
+        if not isinstance(given, str | os.PathLike | None):
+            raise InputError(f"{name} must be the path of a folder, got {given!r}.")
     ledger = Ledger() if options.ledger is None else options.ledger
     run = plan_fit(corpus, ledger, options)
     models = options.models
@@ -77,7 +82,7 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
     topics = place.topics(options.n_topics)
     words = options.vocabulary if options.vocabulary is not None else corpus.public_vocabulary
     if words is not None:
-        listed = VocabularySettings(public=tuple(words)).public or ()
+        listed = VocabularySettings(public=listed_words("vocabulary", words)).public or ()
         needed = 0 if options.placement == NO_NOISE else ModelSettings(topics=topics).words_needed
         words = usable_words(corpus.tokenization, listed, needed)
     if place.prior is not None:

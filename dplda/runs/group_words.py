@@ -27,6 +27,7 @@ from dplda.runs.released_table import least_size
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
 from dplda.text.categories import public_digest
+from dplda.text.wordlists import listed_words
 
 _WORDS = "words"  # the kind of such a run, in its parameters
 _MANY_WORDS = 20  # in a document, by which dry runs explain its weight
@@ -79,7 +80,7 @@ def plan_words(
     without, and for tables that are too large.
     """
     model = words if isinstance(words, TopicModel) else None
-    listed = tuple(words.vocabulary) if isinstance(words, TopicModel) else tuple(words)
+    listed = listed_words("words", words.vocabulary if isinstance(words, TopicModel) else words)
     if not 1 <= len(set(listed)) == len(listed) <= _MOST_WORDS or not all(isinstance(word, str) for word in listed):
         raise InputError(f"words must be 1 to {_MOST_WORDS:,} different words, or a model.")
     if not all(tables):

@@ -28,6 +28,7 @@ from dplda.private.store.preparation import cache_root
 from dplda.runs.corpus import Corpus
 from dplda.runs.declared_public import known_texts
 from dplda.runs.fitting import fit
+from dplda.text.wordlists import listed_words
 
 MOST_TOPICS, DOCUMENTS_PER_TOPIC = 80, 25
 _VERSION = 1  # raised when the same text gives other topics, so that kept ones are not used
@@ -51,6 +52,7 @@ def public_prior(
     Raises `BudgetRefused` if the `ledger` (the default one if None, and if it exists) has a bounded budget for the name
     of `corpus` or read its files under one, and warns if it knows ten of the texts to be private.
     """
+    words = corpus.public_vocabulary if vocabulary is None else listed_words("vocabulary", vocabulary)
     if ledger is None and os.path.exists(default_path()):
         ledger = Ledger()
     if ledger is not None:
@@ -66,7 +68,6 @@ def public_prior(
             f"the public corpus has {n_documents} documents of three words or more, and prior topics need "
             f"{2 * DOCUMENTS_PER_TOPIC}. Give more public text, or leave the prior out."
         )
-    words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
     # The name is a hash of everything that decides the fit.
     decided = [_VERSION, fingerprint(store, _KEY).code, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC]
     name = hashlib.sha256(json.dumps(decided).encode()).hexdigest()[:32]

@@ -504,8 +504,7 @@ def counted(unit: str) -> str:
 def tables_about(all_tables: Sequence[Tables], model: TopicModel) -> list[Tables]:
     """Return those of `all_tables` that are about the topics of `model`, or of the run whose topics it has merged."""
     merged = model.facts.merged
-    n_topics = len(model.topics) if merged is None else sum(map(len, merged))
-    of_run = [each for each in all_tables if each.of == model.facts.run and each[0].n_topics == n_topics]
+    of_run = [each for each in all_tables if each.of == model.facts.run and each[0].n_topics == model.topics_of_run]
     found = of_run if merged is None else [each.merged(merged) for each in of_run]
     return [judged_by_size(each, model) for each in found]
 

@@ -23,7 +23,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache, reduce
 from importlib import resources
@@ -171,6 +171,24 @@ def words_named(name: str, tokenization: Tokenization | None) -> list[str]:
         raise InputError(f"the word list {name} is of another language than the documents ({known.language}).")
     return frequent_words(
         language, int(named[2]), lemmas=known.lemmas, stopwords=known.stopwords, tokenizer=known.tokenizer
+    )
+
+
+def listed_words(parameter: str, words: Any) -> tuple[str, ...]:
+    """Return the words of a list that was given as `parameter`.
+
+    Raises `InputError` for what is no list, such as ``"english:2000"``, which names a list on the command line.
+    """
+    if isinstance(words, Iterable) and not isinstance(words, str):
+        return tuple(words)
+    named = _NAMED.fullmatch(words) if isinstance(words, str) else None
+    for language, code in _CODES.items():
+        if named and named[1] in (language, code):
+            made = f"dplda.wordlists.{language}({int(named[2])})"
+            raise InputError(f"{parameter} must be a list of words. In Python, {made} makes that of {words}.")
+    raise InputError(
+        f"{parameter} must be a list of words, such as dplda.wordlists.english(2000) or, of a file with a word on each "
+        "line, open(FILE).read().splitlines()."
     )
 
 

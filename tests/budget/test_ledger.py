@@ -37,7 +37,9 @@ def test_a_refused_reservation_writes_nothing(ledger):
 
 def test_the_whole_grant_can_be_spent_and_not_more(ledger):
     spend(ledger, events=[gaussian(mu_squared=WHOLE)])
-    with pytest.raises(BudgetRefused, match="; epsilon 0 at delta 1e-06 is left"):
+    with pytest.raises(
+        BudgetRefused, match=r"; epsilon 0 at delta 1e-06 is left \(the grant is [^.]*\)\. A larger grant"
+    ):
         reserve(ledger, events=[gaussian(mu_squared=1e-6)])
     dataset = ledger.dataset("reviews")
     assert dataset.remaining == pytest.approx(0.0, abs=1e-9)

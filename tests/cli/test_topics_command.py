@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import with_facts
+from handmade import make_model, with_facts
 
 from dplda.base.config import PrivacySettings
 from dplda.budget import Ledger
 from dplda.learning.verdicts import of_probabilities
 from dplda.model import TopicModel
+from dplda.model.topic_model import load
 
 
 def test_a_run_is_found_by_its_id_its_beginning_and_its_folder(dplda, saved: str, home: Path) -> None:
@@ -48,6 +49,21 @@ def test_the_limits_of_verdicts_are_told_wherever_percentages_are(dplda, home: P
     for shown in (dplda("topics", "judged").out, judged._repr_html_(), (home / "page.html").read_text()):
         limits = "clear from 60%, noise up to 5%, before rounding."
         assert f"is the probability that it would: {limits}" in " ".join(shown.split())
+        assert "merged" not in shown
+
+
+def test_topics_that_were_merged_make_no_run_useful(dplda, home: Path) -> None:
+    """One of four topics is clear, and one of three would be enough: the topics of the run count."""
+    model = make_model(4, 50, 0)
+    few = {"verdicts": ("clear", "weak", "weak", "weak"), "topic_probabilities": (0.9, 0.5, 0.5, 0.5)}
+    with_facts(model, **few).save(home / "few")
+    assert "Only 1 of 3 topics is clear" in dplda("merge", "few", "1,2", "--out", "merged").out
+    assert dplda("report", "merged", "-o", "page.html").status == 0
+    page = (home / "page.html").read_text()
+    assert "Use with care: only 1 of 3 topics is clear" in page
+    for shown in (dplda("topics", "merged").out, load("merged")._repr_html_(), page):
+        assert "Topics merged by hand count as weak: nothing tells" in " ".join(shown.split())
+        assert "percentage is" not in shown
 
 
 def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:

@@ -81,10 +81,30 @@ def test_merged_topics_keep_the_words_of_the_whole_and_add_their_shares():
     assert words_of_group(MODEL, (0, 2), 2) == ["w0", "w1"]
 
 
-def test_names_are_joined_and_verdicts_follow_the_first_of_the_merged_topics():
-    named = model_of(PAIRS, [0.25] * 4, verdicts=["clear", "weak", "noise", "weak"], topic_names=["a", "b", "c", "d"])
-    together = merge_topics(named, [[3, 1]])
-    assert (together.verdicts, list(together.topic_names.values())) == (("clear", "weak", "noise"), ["a", "b + d", "c"])
+def test_names_of_merged_topics_are_joined():
+    named = model_of(PAIRS, [0.25] * 4, topic_names=["a", "b", "c", "d"])
+    assert list(merge_topics(named, [[3, 1]]).topic_names.values()) == ["a", "b + d", "c"]
+
+
+MIXTURE = "merged by hand count as weak: nothing tells whether an ordinary fit would find the mixture."
+
+
+@pytest.mark.parametrize(
+    ("group", "verdicts", "told"),
+    [
+        ([0, 1], ("weak", "noise", "noise"), True),  # of clear ones, too
+        ([1, 2], ("clear", "weak", "noise"), True),
+        ([2, 3], ("clear", "clear", "noise"), False),
+    ],
+)
+def test_a_merged_topic_is_weak_or_noise_if_all_its_topics_are(group, verdicts, told):
+    judged = model_of(PAIRS, [0.25] * 4, verdicts=["clear", "clear", "noise", "noise"], topic_probabilities=[0.5] * 4)
+    together = merge_topics(judged, [group])
+    assert together.verdicts == verdicts
+    assert (MIXTURE in together.facts.about_verdicts) == told
+    assert "percentage" not in together.facts.about_verdicts
+    assert (judged.topics_of_run, together.topics_of_run, len(together.topics)) == (4, 4, 3)
+    assert judged.facts.about_verdicts.startswith("A percentage is the probability that it would: clear from 60%")
 
 
 @pytest.mark.parametrize("groups", [[[1]], [[0, 4]], [[0, 1], [1, 2]], [[-1, 2]], [[0, 0]]])

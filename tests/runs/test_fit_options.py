@@ -148,7 +148,11 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        ({"vocabulary": "english:2000"}, "vocabulary must be a list of words"),
+        (
+            {"vocabulary": "en:500"},
+            "vocabulary must be a list of words. In Python, dplda.wordlists.english(500) makes ",
+        ),
+        ({"vocabulary": "words.txt"}, "vocabulary must be a list of words, such as dplda.wordlists.english(2000) or, "),
         ({"vocabulary": 7}, "vocabulary must be a list of words"),
         ({"seed_words": {"money": "refund"}}, "seed_words must be lists of words, such as {'money': "),
         ({"seed_words": {"money": 7}}, "seed_words must be lists of words"),
@@ -157,6 +161,9 @@ def test_a_value_that_is_not_allowed_is_refused(name: str) -> None:
 def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=re.escape(told)):
         FitOptions(**option).settings()  # type: ignore[arg-type]
+    corpus = dplda.Corpus.from_texts(["three short words"] * 9, name="c")
+    with pytest.raises(InputError, match=re.escape(told)):
+        dplda.fit(corpus, ledger=False, simulate_seed=0, **option)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +177,8 @@ def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> Non
         ((), {"random_state": 0}, "noise from a known seed is not private"),
         ((5,), {}, "the second argument is the name of the dataset. Write n_topics=5."),
         ((), {"progress": True}, "progress must be an object with the methods of a Progress, got True."),
+        ((), {"models": 3}, "models must be the path of a folder, got 3."),
+        ((), {"out": b"m"}, "out must be the path of a folder, got b'm'."),
         ((), {"ledger": "x.db"}, "ledger must be a Ledger, such as dplda.Ledger('x.db'), or False to simulate."),
     ],
 )

@@ -129,6 +129,7 @@ def test_all_documents_count_however_short_the_list_is():
     [
         ([], "product", "different words"),
         (["a", "a"], "product", "different words"),
+        ("german:50", "product", r"words must be a list of words\. In Python, dplda\.wordlists\.german\(50\) makes"),
         ([1, 2], "product", "different words"),
         ([f"w{i}" for i in range(5001)], "product", "different words"),
         (WORDS, (), "groups"),

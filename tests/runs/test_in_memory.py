@@ -397,13 +397,23 @@ def test_read_corpus_takes_tables_as_from_table_does(tmp_path):
     assert dplda.read_corpus(tmp_path / "notes.csv", name="fruit").name == "fruit"
 
 
-def test_read_corpus_refuses_columns_and_options_of_files_and_quotes_nothing():
+def test_read_corpus_refuses_columns_wrong_names_and_options_of_files_and_quotes_nothing(tmp_path):
     frame = pd.DataFrame({"text": ["secret pear"]})
     with pytest.raises(InputError, match=r"one column. Use Corpus\.from_texts") as refused:
         dplda.read_corpus(frame["text"])
     assert "secret" not in str(refused.value)
     with pytest.raises(InputError, match="pattern is an option of files"):
         dplda.read_corpus(frame, pattern="*.csv")
+    (tmp_path / "notes.csv").write_text("text\npear\n")
+    for named in (3, "", "a\nb"):
+        for make in (
+            lambda named: dplda.read_corpus(frame, name=named),
+            lambda named: dplda.read_corpus(tmp_path / "notes.csv", name=named),
+            lambda named: dplda.Corpus.from_texts(["pear"], name=named),
+            lambda named: dplda.Corpus.from_counts([[1]], ["pear"], name=named),
+        ):
+            with pytest.raises(InputError, match=r"^name must be a printable name of 1 to 200 characters.*, got "):
+                make(named)
     with pytest.raises(TypeError, match="'colour'"):
         dplda.read_corpus(frame, colour="red")  # type: ignore[call-arg]
 

@@ -54,6 +54,8 @@ def test_prior_topics_of_public_text_hold_the_topics_of_private_text_like_it(tmp
 def test_too_little_public_text_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"49 documents.*need 50"):
         dplda.public_prior(corpus(49), WORDS, cache=tmp_path)
+    with pytest.raises(InputError, match="vocabulary must be a list of words"):
+        dplda.public_prior(corpus(49), "english:2000", cache=tmp_path)
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
