@@ -519,7 +519,7 @@ def judged_by_size(tables: Tables, model: TopicModel) -> Tables:
         return tables
     most = model.facts.documents + quantile(_SURE) * (sizes[0].noise_multiplier or 0.0)
     grown = any(table.whole().units(_SURE).low[0] > most for table in tables)
-    return replace(tables, same_documents=tables.same_documents and not grown)
+    return replace(tables, same_documents=False) if grown else tables
 
 
 def least_noisy_shares(all_tables: Sequence[Tables], model: TopicModel) -> Estimates[np.ndarray] | None:

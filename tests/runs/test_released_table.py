@@ -148,7 +148,7 @@ def test_a_change_never_begins_at_zero_points():
 
 
 def test_a_merged_topic_has_the_sum_of_the_shares_of_its_topics():
-    model = with_facts(make_model(), run="r")
+    model = with_facts(make_model(), run="r", documents=2000)
     table, _ = noisy(np.array([[100.0, 200, 700], [300, 300, 400]]), 0.1)
     tables = [Tables("t", "r", (table,), model.privacy, same_documents=True)]
     model = replace(model, facts=replace(model.facts, dataset=None))

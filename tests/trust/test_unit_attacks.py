@@ -29,6 +29,7 @@ from dplda.cli.main import main
 from dplda.private.store.fingerprint import fingerprint
 from dplda.runs.corpus import Corpus
 from dplda.text.counted_files import whole_counts
+from dplda.text.records import Defect
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = capacity(10.0, 1e-5).mu_squared
@@ -63,6 +64,12 @@ def table(folder: Path, records: Sequence[Sequence[str]], edit: Callable[[bytes]
 
 # 1 and 2. Records torn apart, deleted or forged by what another record holds.
 
+
+def lost(corpus: Corpus) -> int:
+    """The number of records that are no documents; those with few words are."""
+    return sum(n for defect, n in corpus.open().defects.items() if not Defect[defect].has_text)
+
+
 CUSTOMERS = [(f"customer {i}", "the printer\ndoes not\r\nprint, again") for i in range(400)]
 LOG = "\n".join(f"error {i}, the word sesame" for i in range(400))
 FORGED = "\n".join(f'customer {i},"forged forged forged"' for i in range(5000))
@@ -73,7 +80,7 @@ def test_attack_1_line_breaks_inside_a_text_make_nobody(home: Path, text: str) -
     corpus = table(home, [*CUSTOMERS, ("mallory", text)])
     assert corpus.open().n_documents == 401
     assert n_units(corpus) == 401
-    assert not corpus.open().defects
+    assert lost(corpus) == 0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +105,7 @@ def test_attack_2_a_field_of_any_length_forges_nobody(home: Path, size: int) -> 
     long = ("x" * 1000 + " ") * (size // 1001)
     corpus = table(home, [*CUSTOMERS, ("mallory", forged + long + forged)])
     assert n_units(corpus) == 400 + (size < 25_000_000)  # a longer document contributes nothing
-    assert sum(corpus.open().defects.values()) == (size >= 25_000_000)
+    assert lost(corpus) == (size >= 25_000_000)
 
 
 @pytest.mark.parametrize("bad", ['mallory,"never closed\n', 'mallory,a 5" screen\n', 'mallory,"said \\"no\\""\n'])
