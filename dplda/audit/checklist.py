@@ -97,10 +97,7 @@ def _neighbours(facts: Facts) -> tuple[State, str]:
 
 def _budget(facts: Facts) -> tuple[State, str]:
     if facts.together is None:
-        return (
-            State.NOT_MET,
-            "No ledger was asked that knew the run. Write this paper with its ledger.",
-        )
+        return State.NOT_MET, "No ledger was asked that knew the run. Write this paper with its ledger."
     recorded = f"all runs recorded under {facts.under}"
     if facts.together.guarantee.holds and not facts.together.unknown:
         return (

@@ -464,8 +464,8 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
     if spent == NOTHING:
         advice = f"{use}, or" if use else "Grant more"
     elif enough:
-        raised = f"aise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
-        advice = f"{use}, or r{raised}" if use else f"R{raised}"
+        raised = f"raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
+        advice = f"{use}, or {raised}" if use else raised.capitalize()
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
     else:
         late = (

@@ -118,8 +118,8 @@ def report(
         together = answers_guarantee(findings, ledger_path, same_text)
         write_answers(findings, output, together, wording=_wording(title, names, hide), examples=examples)
         _tell_written(output, [plan.id], as_json=as_json, private=findings.privacy.sound)
-        later = [each.id for each in tables_of(open_ledger(ledger_path), plan.id) if each.id != plan.id]
-        if later and not as_json:
+        made = [] if as_json else tables_of(open_ledger(ledger_path), plan.id)
+        if later := [each.id for each in made if each.id != plan.id]:
             say(
                 f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with all "
                 f"tables: dplda report {later[-1]} -o FILE"

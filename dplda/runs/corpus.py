@@ -290,8 +290,9 @@ class Corpus:
         Exact and private: for their owner. Empty for other documents.
         """
         source = getattr(self._preparation, "source", None)
-        names = source.subfolders if isinstance(source, TextSource) and self.group_columns else ()
-        return [dict.fromkeys(self.group_columns, group_value(name)) for name in names]
+        if not isinstance(source, TextSource) or source.subfolders is None or not self.group_columns:
+            return []
+        return [dict.fromkeys(self.group_columns, group_value(name)) for name in source.subfolders()]
 
     def first_groups(self) -> list[dict[str, str | None]]:
         """Return the values in the group columns of the first documents. Exact and private: for their owner.

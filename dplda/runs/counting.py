@@ -422,7 +422,8 @@ def sizes_count_less(table: CountTable, unit: str) -> bool:
 
 def size_heading(table: CountTable, unit: str) -> str:
     """Name the column of the numbers of all documents or persons in each group."""
-    return f"{table.sizes(unit)}{' as counted' * sizes_count_less(table, unit)}"
+    parts = " (in parts)" if table.by and table.weighs_texts(unit) else ""
+    return f"{table.counted(unit)}s{parts}{' as counted' * sizes_count_less(table, unit)}"
 
 
 def what_intervals_hold(table: CountTable, unit: str) -> str:

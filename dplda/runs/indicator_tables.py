@@ -102,17 +102,13 @@ class CountTable(IndicatorTable):
         """Name what each 1 in `counts` is, if `unit` is protected: a document of it with `documents_per_person`."""
         return DOCUMENT if self.documents_per_person else unit
 
-    def _weighs_texts(self, unit: str) -> bool:
+    def weighs_texts(self, unit: str) -> bool:
         """Whether all documents of a person share the weight of one."""
         return unit != DOCUMENT and not self.persons and not self.documents_per_person
 
-    def sizes(self, unit: str) -> str:
-        """Name what the sizes of groups are, if `unit` is protected."""
-        return f"{self.counted(unit)}s{' (in parts)' if self.by and self._weighs_texts(unit) else ''}"
-
     def shared(self, unit: str) -> str:
         """Name what shares are of: documents, persons, or persons' texts, those of each person with the same weight."""
-        return f"{unit}s' texts" if self._weighs_texts(unit) else f"{self.counted(unit)}s"
+        return f"{unit}s' texts" if self.weighs_texts(unit) else f"{self.counted(unit)}s"
 
     @property
     def others(self) -> str:

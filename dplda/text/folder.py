@@ -61,8 +61,9 @@ def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -
                 text = decode(stream.read(MAX_BYTES + 1), options.encoding)
                 yield _record(text, file.relative_to(archive), ordinal, options)
 
-    subfolders = tuple(first_subfolder(file.relative_to(archive)) for file in files)
-    return TextSource((archive,), options.unit, records, total=len(files), subfolders=subfolders)
+    return TextSource(
+        (archive,), options.unit, records, total=len(files), subfolders=lambda: _subfolders(archive, files)
+    )
 
 
 def in_subfolders(place: Path, files: Sequence[Path]) -> bool:
@@ -73,6 +74,10 @@ def in_subfolders(place: Path, files: Sequence[Path]) -> bool:
 def first_subfolder(name: Path) -> str | None:
     """Return the first subfolder on the relative path `name` of a file; None if it is in none."""
     return name.parts[0] if len(name.parts) > 1 else None
+
+
+def _subfolders(place: Path, files: Sequence[Path]) -> Iterator[str | None]:
+    return (first_subfolder(file.relative_to(place)) for file in files)
 
 
 def _check_columns(place: Path, kind: str, files: Sequence[Path], options: ReadOptions) -> None:
@@ -98,8 +103,9 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
             yield _record(text, file.relative_to(folder), ordinal, options)
 
     slow = any(map(is_document, files))
-    subfolders = tuple(first_subfolder(file.relative_to(folder)) for file in files)
-    return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow, subfolders=subfolders)
+    return TextSource(
+        tuple(files), options.unit, records, len(files), slow=slow, subfolders=lambda: _subfolders(folder, files)
+    )
 
 
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:

@@ -133,7 +133,7 @@ class TextSource:
     records: Records  # reads the documents
     total: int | None = None  # number of documents, if it is known without reading
     slow: bool = False  # text must be extracted from files such as PDF, or a language model is asked about it
-    subfolders: tuple[str | None, ...] = ()  # of all documents of a folder, whose only column they are
+    subfolders: Callable[[], Iterator[str | None]] | None = None  # lists those of a folder's documents, its only column
 
 
 @dataclass(frozen=True)
