@@ -463,9 +463,11 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
 
 
 def _check_name(name: object) -> None:
+    """Raise `InputError` for what is no name, without quoting it: it might be the texts."""
     if name is not None and not is_name(name):
         raise InputError(
-            f"name must be a printable name of 1 to 200 characters, to which the budget is charged, got {name!r}."
+            "name must be a printable name of 1 to 200 characters, to which the budget is charged, got another "
+            f"{type(name).__name__}."
         )
 
 

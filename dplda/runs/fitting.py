@@ -48,9 +48,12 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     numbers cannot support the request.
     """
     check_corpus(corpus)
-    for name, given in (("out", options.out), ("models", options.models)):
+    places: dict[str, object] = {"out": options.out, "models": options.models}
+    for name, given in places.items():
         if not isinstance(given, str | os.PathLike | None):
-            raise InputError(f"{name} must be the path of a folder, got {given!r}.")
+            # anything else might be the texts, in the place of another argument
+            told = repr(given) if isinstance(given, int | bytes) else f"a {type(given).__name__}"
+            raise InputError(f"{name} must be the path of a folder, got {told}.")
     ledger = Ledger() if options.ledger is None else options.ledger
     run = plan_fit(corpus, ledger, options)
     models = options.models

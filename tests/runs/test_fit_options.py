@@ -178,6 +178,7 @@ def test_a_text_is_no_list_of_words(option: dict[str, object], told: str) -> Non
         ((5,), {}, "the second argument is the name of the dataset. Write n_topics=5."),
         ((), {"progress": True}, "progress must be an object with the methods of a Progress, got True."),
         ((), {"models": 3}, "models must be the path of a folder, got 3."),
+        ((), {"models": ["a private text"]}, "models must be the path of a folder, got a list."),
         ((), {"out": b"m"}, "out must be the path of a folder, got b'm'."),
         ((), {"ledger": "x.db"}, "ledger must be a Ledger, such as dplda.Ledger('x.db'), or False to simulate."),
     ],

@@ -405,6 +405,8 @@ def test_read_corpus_refuses_columns_wrong_names_and_options_of_files_and_quotes
     with pytest.raises(InputError, match="pattern is an option of files"):
         dplda.read_corpus(frame, pattern="*.csv")
     (tmp_path / "notes.csv").write_text("text\npear\n")
+    with pytest.raises(InputError, match=r"^name must be .*, got another list\.$"):
+        dplda.read_corpus(frame, name=["a private text"])  # type: ignore[arg-type]
     for named in (3, "", "a\nb"):
         for make in (
             lambda named: dplda.read_corpus(frame, name=named),
