@@ -54,6 +54,13 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
 @click.option("--title", metavar="TEXT", help="Title of the page or paper, instead of the dataset's name.")
 @click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name a topic; may be repeated.")
 @click.option(
+    "run_names",
+    "--run-name",
+    metavar="NUMBER=TEXT",
+    multiple=True,
+    help="Name a run of several by its number on the page, from 1; may be repeated.",
+)
+@click.option(
     "--hide",
     metavar="WORD",
     multiple=True,
@@ -74,6 +81,7 @@ def report(
     answers_path: Path | None,
     title: str | None,
     names: tuple[str, ...],
+    run_names: tuple[str, ...],
     hide: tuple[str, ...],
     same_text: tuple[str, ...],
     as_json: bool,
@@ -96,10 +104,10 @@ def report(
     records = {run: _recorded(run, ledger_path) for run in runs}
     runs, counted = _apart(runs, records)
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
-        if len(runs) > 1 or names or hide or output:
+        if len(runs) > 1 or names or run_names or hide or output:
             raise click.UsageError(
-                f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
-                "--output."
+                f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --run-name, "
+                "no --hide, no --output."
             )
         run = _with_model(runs[0], records[runs[0]])
         _write_papers(wanted, run, answers_path, _wording(title).title, same_text, as_json, ledger_path)
@@ -116,7 +124,7 @@ def report(
             examples = load(model, model_folder(runs[0], ledger_path))
         findings = load_findings(plan, model)
         together = answers_guarantee(findings, ledger_path, same_text)
-        write_answers(findings, output, together, wording=_wording(title, names, hide), examples=examples)
+        write_answers(findings, output, together, wording=_wording(title, names, hide, run_names), examples=examples)
         _tell_written(output, [plan.id], as_json=as_json, private=findings.privacy.sound)
         made = [] if as_json else tables_of(open_ledger(ledger_path), plan.id)
         if later := [each.id for each in made if each.id != plan.id]:
@@ -126,12 +134,12 @@ def report(
             )
         return
     found = _models(runs, records, ledger_path)
-    models, wording = list(found.values()), _wording(title, names, hide, len(found))
+    models, wording = list(found.values()), _wording(title, names, hide, run_names, len(found))
     write_page(list(found), models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
     named = [model.facts.run for model in models]
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
-        hint = "--title and --hide give it a title and leave words out"
+        hint = "--title, --run-name and --hide give it a title, name its runs and leave words out"
         if len(models) == 1:
             hint = "--title, --name and --hide give it a title, name topics and leave words out"
         say(f"{hint}, for free.")
@@ -219,23 +227,41 @@ def _write_papers(
         )
 
 
-def _wording(title: str | None, names: Sequence[str] = (), hidden: Sequence[str] = (), n_runs: int = 1) -> Wording:
+def _wording(
+    title: str | None,
+    names: Sequence[str] = (),
+    hidden: Sequence[str] = (),
+    run_names: Sequence[str] = (),
+    n_runs: int = 1,
+) -> Wording:
     """Return the options on the words of a report. Raises `click.UsageError` for one that fits no run."""
     from dplda.report import Wording
 
     if names and n_runs > 1:
         raise click.UsageError("--name works for a report of one run. Report each run by itself to name its topics.")
+    if run_names and n_runs == 1:
+        raise click.UsageError("--run-name works for a report of several runs. One run has a title: --title TEXT")
     if title is not None and not title.strip():
         raise click.UsageError("--title is empty.")
+    return Wording(
+        title=(title or "").strip(),
+        names=_numbered(names, "--name", "topic"),
+        hidden=hidden,
+        runs=_numbered(run_names, "--run-name", "run"),
+    )
+
+
+def _numbered(options: Sequence[str], option: str, what: str) -> dict[int, str]:
+    """Return the names in `options` (NUMBER=TEXT) of an option by their numbers, which are of a topic or a run."""
     named: dict[int, str] = {}
-    for text in names:
+    for text in options:
         number, _, name = text.partition("=")
         if not (number.strip().isdecimal() and number.strip().isascii()) or not name.strip():
-            raise click.UsageError(f"--name {text!r} is not NUMBER=TEXT. Example: --name 3=Heating")
+            raise click.UsageError(f"{option} {text!r} is not NUMBER=TEXT. Example: {option} 1=Heating")
         if int(number) in named:
-            raise click.UsageError(f"--name names topic {int(number)} twice.")
+            raise click.UsageError(f"{option} names {what} {int(number)} twice.")
         named[int(number)] = name.strip()
-    return Wording(title=(title or "").strip(), names=named, hidden=hidden)
+    return named
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:

@@ -58,6 +58,8 @@ def _render(
     label, unit = privacy.warning_label, unit_of(privacy)
     if wording.names and model is None:
         raise InputError("this run answers questions without topics, so that there are none to name.")
+    if wording.runs:
+        raise InputError("names of runs need a report of several runs; answers are of one run, which has a title.")
     drawn = indicator_pictures.words_of([answer for _, answer, _ in findings.answers if answer is not None])
     models = [] if model is None else [model]
     shown_of_models = shown_topics(  # which refuses wording that fits nothing

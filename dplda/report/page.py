@@ -118,7 +118,8 @@ def _render(
     examples: Sequence[Examples | None] = (),
 ) -> str:
     """Return the page as text; parameters and errors are as in `write_report`."""
-    names, known = _names(models, comparison), guarantees or {}
+    ids, known = _ids(models, comparison), guarantees or {}
+    names = _named(ids, wording)
     topics = shown_topics(models, wording, examples, indicator_pictures.words_of(tables))
     return template("page.html.j2").render(
         title=_title(models, comparison, wording.title),
@@ -135,7 +136,7 @@ def _render(
             "verdict": summary.verdict(models, apart=not _covered(tables, known)),
             "date": f"{date.day} {date:%B} {date.year}",
         },
-        settings=_settings_of_runs(models, names),
+        settings=_settings_of_runs(models, names, ids),
         answers=answers_section(models, tables, wording.hidden, "all") if len(models) > 1 else None,
         over_batches=comparison_of_runs.batch_pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
@@ -260,16 +261,16 @@ def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
     return all(each.dataset in known and known[each.dataset].guarantee.holds for each in tables)
 
 
-def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
+def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str], ids: Sequence[str]) -> Table:
     of_run = ("run", "dataset", "size (inexact on purpose)", "placement", "epsilon", "delta", "unit", "adjacency")
     columns = (*of_run, "private", "topics", "supported")
     rows = []
-    for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
+    for place, (model, name, run) in enumerate(zip(models, names, ids, strict=True), start=1):
         facts, privacy = model.facts, model.privacy
         method = Method(facts.placement or "–", facts.calibration or SOUND).label
         rows.append(
             (
-                f"{place} {name}",
+                f"{place} {name}" if name == run else f"{place} {name} ({run})",
                 shown(facts.dataset or "–"),
                 promise.size(model)[0] or "–",
                 shown(method),
@@ -401,7 +402,7 @@ def _plain(value: Any) -> str:
     return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[str]:
+def _ids(models: Sequence[TopicModel], comparison: Comparison | None) -> list[str]:
     """Return ids of the runs, or descriptions of cells of the comparison. Raises `InputError` if a run occurs twice."""
     cells = {outcome.run: outcome.cell for outcome in comparison.outcomes} if comparison else {}
     names = []
@@ -416,6 +417,19 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
     if len(set(names)) < len(names):
         raise InputError("a run is named twice. Name each run once.")
     return [shown(name) for name in names]
+
+
+def _named(ids: Sequence[str], wording: Wording) -> list[str]:
+    """Return the names that `wording` gives the runs, or their `ids`. Raises `InputError` for names that do not fit."""
+    for place, name in wording.runs.items():
+        if not 1 <= place <= len(ids):
+            raise InputError(f"there is no run {place} to name on this page: its runs are 1 to {len(ids)}, in order.")
+        if not name.strip():
+            raise InputError(f"the name of run {place} is empty.")
+    names = [shown(wording.runs.get(place, run)) for place, run in enumerate(ids, start=1)]
+    if len(set(names)) < len(names):
+        raise InputError("two runs on this page have one name. Give each a name of its own.")
+    return names
 
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:

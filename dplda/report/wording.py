@@ -1,4 +1,4 @@
-"""An author's wording of a report: title, names of topics and hidden words. It changes the page only."""
+"""An author's wording of a report: title, names of topics and runs, hidden words. It changes the page only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class Wording:
     """The user's text for a report. It changes how released numbers are shown, not the numbers: it costs no budget.
 
     `title` replaces the page's title; `names` maps numbers of topics to names; `hidden` are words that the page leaves
-    out, with the phrases that contain them.
+    out, with the phrases that contain them; `runs` maps numbers of runs, from 1 in the order of the page, to names.
     """
 
     title: str = ""
     names: Mapping[int, str] = field(default_factory=dict)
     hidden: Sequence[str] = ()
+    runs: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: P
     ("options", "message"),
     [
         (("--name", "3=Heating"), "there is no topic 3 to name"),
-        (("--name", "Heating"), "--name 'Heating' is not NUMBER=TEXT. Example: --name 3=Heating"),
+        (("--name", "Heating"), "--name 'Heating' is not NUMBER=TEXT. Example: --name 1=Heating"),
         (("--name", "1= "), "is not NUMBER=TEXT"),
         (("--name", "-1=x"), "is not NUMBER=TEXT"),
         (("--name", "1=a", "--name", "1=b"), "names topic 1 twice"),
@@ -268,6 +268,29 @@ def test_names_of_topics_need_a_single_run(dplda, saved: str, home: Path) -> Non
     answer = dplda("report", saved, home / "models" / "other", "--name", "1=x")
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "--name works for a report of one run" in answer.err
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_runs_on_one_page_have_the_names_that_the_user_gives_and_keep_their_ids(dplda, saved: str, home: Path) -> None:
+    with_facts(make_model(), run="other").save(home / "models" / "other")
+    both = (saved, home / "models" / "other")
+    answer = dplda("report", *both, "--run-name", "2=After <May>")
+    assert answer.status == 0, answer.err
+    page = text_of(home / "report.html")
+    assert "Run 2: <bdi>After &lt;May&gt;</bdi>" in page
+    assert "2 After &lt;May&gt; (other)" in page
+    (home / "report.html").unlink()
+    for options, message in (
+        (("--run-name", "3=x"), "there is no run 3 to name on this page: its runs are 1 to 2, in order."),
+        (("--run-name", "0=x"), "there is no run 0 to name"),
+        (("--run-name", "1=other"), "two runs on this page have one name"),
+        (("--run-name", "x"), "--run-name 'x' is not NUMBER=TEXT. Example: --run-name 1=Heating"),
+    ):
+        answer = dplda("report", *both, *options)
+        assert (answer.status, answer.err.count("\n")) == (2, 1)
+        assert message in answer.err
+        assert not (home / "report.html").exists()
+    assert "--run-name works for a report of several runs" in dplda("report", saved, "--run-name", "1=x").err
 
 
 @pytest.mark.usefixtures("without_charts")
