@@ -62,8 +62,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str
     _console().print(grid)
 
 
-def print_json(record: Mapping[str, Any]) -> None:
-    """Print the JSON object of a ``--json`` command, in ASCII for any terminal or pipe."""
+def print_json(record: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+    """Print the JSON of a ``--json`` command, in ASCII for any terminal or pipe."""
     click.echo(json.dumps(record, allow_nan=False))
 
 

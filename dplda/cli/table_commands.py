@@ -159,7 +159,13 @@ def tabulate(
     asked = Asked(source, corpus, wanted, options, ledger_path)
 
     def show(found: Tables) -> None:
-        _show(with_documents(found, open_ledger(ledger_path).runs()), model, out, as_json=as_json)
+        shown = with_documents(found, open_ledger(ledger_path).runs())
+        if out is not None:
+            write_topic_tables(shown, model, out)
+        if as_json:
+            print_json(shown.to_json())
+        else:
+            _show(shown, model, out)
 
     carry_out(planned, model, asked, show, as_json=as_json, quiet=quiet)
 
@@ -302,12 +308,13 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
 
     RUN is such a run, one of `dplda ask`, or the run or model whose topics were tabulated. For a model with merged
     topics, they are summed. The answers of `dplda ask` are each written to a file of its own: FILE with the number of
-    the question.
+    the question. So are the tables of several runs: FILE with the id of the run.
     """
     from dplda.cli.ask_command import show_findings, write_findings
     from dplda.cli.count_command import show_counts
     from dplda.cli.evaluate_command import show_evaluation
     from dplda.cli.words_command import show_words
+    from dplda.model.topic_model import refuse_existing
     from dplda.runs.counting import is_count, load_counts
     from dplda.runs.evaluation import is_evaluation
     from dplda.runs.group_words import is_words, load_words
@@ -353,15 +360,23 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
-    if len(found) > 1 and (out is not None or as_json):
-        names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ())) or 'nothing'})" for r in found)
-        raise InputError(f"Run {record.id} has several runs of tables. Name the one to write: {names}.")
-    for each in found:
-        loaded, model = load_tables(each, ledger.runs(), sampling=options["sampling"]), folder
+    files = [out and (out if len(found) == 1 else out.with_stem(f"{out.stem}-{each.id}")) for each in found]
+    for path in filter(None, files):
+        refuse_existing(path)
+    asked = run if folder is not None and folder.facts.merged is not None else ""
+    shown = [load_tables(each, ledger.runs(), sampling=options["sampling"]) for each in found]
+    if folder is not None:
+        shown = [each for loaded in shown for each in tables_about([loaded], folder)]
+    if as_json:
+        print_json(shown[0].to_json() if len(shown) == 1 else [each.to_json() for each in shown])
+    for each, file in zip(shown, files, strict=True):
+        model = folder
         with suppress(InputError):
-            model = model or load(loaded.of, ledger=ledger)
-        shown = loaded if folder is None else tables_about([loaded], folder)[0]
-        _show(shown, model, out, as_json=as_json)
+            model = model or load(each.of, ledger=ledger)
+        if file is not None:
+            write_topic_tables(each, model, file)
+        if not as_json:
+            _show(each, model, file, name=asked)
 
 
 def output(options: dict[str, Any]) -> Path | None:
@@ -380,18 +395,19 @@ def output(options: dict[str, Any]) -> Path | None:
     return file
 
 
-def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
-    """Print `tables` and their guarantee, and write them to `out`."""
-    if out is not None:
-        write_topic_tables(tables, model, out)
+def _show(tables: Tables, model: TopicModel | None, out: Path | None, name: str = "") -> None:
+    """Print `tables`, which are in `out`, and their guarantee; `name` is what shows them, if not their run."""
     besides = f", besides what the topics of run {tables.of} cost"
-    show_answer(tables, "tables", besides, out, lambda: show_topic_tables(tables, model), as_json=as_json)
+    show_answer(tables, "tables", besides, out, lambda: show_topic_tables(tables, model), as_json=False, name=name)
 
 
 def show_answer(
-    found: Tables, what: str, besides: str, out: Path | None, show: Callable[[], None], *, as_json: bool
+    found: Tables, what: str, besides: str, out: Path | None, show: Callable[[], None], *, as_json: bool, name: str = ""
 ) -> None:
-    """Print an answer, `what` it is, its guarantee, of what else this does not hold, and the file that it is in."""
+    """Print an answer, `what` it is, its guarantee, of what else this does not hold, and the file that it is in.
+
+    `name` is what `dplda tables` shows it by, if not by its run.
+    """
     if as_json:
         print_json(found.to_json())
         return
@@ -403,7 +419,7 @@ def show_answer(
         say(statement.reason, style="bold red")
     show()
     say("")
-    again, numbers = f"dplda tables {shlex.quote(found.run)}", "numbers" if what == "counts" else "shares"
+    again, numbers = f"dplda tables {shlex.quote(name or found.run)}", "numbers" if what == "counts" else "shares"
     say(f"Wrote {out}." if out is not None else f"All {numbers} with their intervals: {again} --csv FILE")
     if what != "words":
         say(f"All certain differences: {again} --json")

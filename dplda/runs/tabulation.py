@@ -50,6 +50,7 @@ _MOST_DAYS = 100_000
 _MOST = 0.5  # share of misfits above which a table would say little
 _ENOUGH = 20  # records that show whether values differ from one to the next
 _FEW = 0.1  # share up to which they do not show that the dates have another format
+_RANGES = "such as 2024-01..2024-06 and 2024-07..2024-12"
 _ISO = "ISO 8601, such as 2024-03-31"
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
@@ -362,7 +363,8 @@ def groupings(
         tables = *tables, (_comparison(between, _dated(tables), zone, date_format),)
     if (date_format or zone != "UTC") and not _dated(tables):
         given = "a date format" if date_format else "a time zone"
-        raise InputError(f"{given} is given, but no table is by period: group by month(COLUMN).")
+        ranges = "" if between is None else f", or compare ranges of dates, {_RANGES}"
+        raise InputError(f"{given} is given, but no table is by period: group by month(COLUMN){ranges}.")
     return tables or ((),)
 
 
@@ -542,6 +544,8 @@ def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = F
     unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
     others = formats if unread and formats is not None else ()  # ISO 8601 is always read
     absent = tuple(group for group in groups or () if group not in found) if compares or whole else ()
+    if compares and not attribute.has_dates and len(absent) == 2 and date_formats([*filter(None, values)]) is not None:
+        hint += f" They are dates: compare ranges of them, {_RANGES}."
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
     return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint, whole)
