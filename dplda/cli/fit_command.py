@@ -40,6 +40,7 @@ from dplda.cli.topics_command import show_topics, topics_json
 from dplda.learning.placements.registry import DEFAULT
 from dplda.learning.settings import LISTED
 from dplda.runs.fit_options import COMMAND, FitOptions
+from dplda.text.records import DOCUMENT
 from dplda.text.word_files import read_seed_words
 
 if TYPE_CHECKING:
@@ -238,9 +239,11 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     frequent, limit = facts.frequent_words, facts.frequency_limit
     if frequent and limit is not None:
         shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
+        unit = "text" if statement.unit == DOCUMENT else statement.unit
         words += (
-            f" Left out, being too frequent (in more than {limit:.0%} of the texts): {len(frequent):,} ({shown}); "
-            "--max-document-frequency sets that limit."
+            f" Left out, being too frequent (estimated to be in more than {limit:.0%} of the texts; the estimate is "
+            f"too low where a {unit} has more than 200 words): {len(frequent):,} ({shown}); --max-document-frequency "
+            "sets that limit."
         )
     say(words)
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

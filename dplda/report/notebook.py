@@ -77,7 +77,11 @@ def evaluation_html(found: Evaluation) -> str:
     interval = ("value", "low (95 %)", "high (95 %)")
     of_all = [(name, *_ends(measure)) for name, measure in measures.items()]
     tables = [
-        (f"Quality of {len(found.topics)} topics", Table(("", *interval), of_all), ""),
+        (
+            "Quality of the topics",
+            Table(("", *interval), of_all),
+            f"Coherence is that of the {len(found.topics)} listed topics; perplexity and gain are those of all topics.",
+        ),
         ("Coherence (NPMI) of each topic", Table(("topic", *interval), of_topics), ""),
     ]
     return _result(tables, _stamp(found.privacy), _revealed(found.privacy, "this evaluation"))

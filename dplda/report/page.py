@@ -80,7 +80,7 @@ def write_report(
     changes words of the page only; `date` is today if None.
     `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
     then be the only one. `tables` are released tables of topics of `models` or `batches`, and counts and words of their
-    datasets.
+    datasets; others are refused.
     `examples` are public texts about the topics of each of `models`, None for a model without any.
 
     Besides such texts, the page contains released numbers only: topics, prevalence, privacy statements, public
@@ -99,6 +99,7 @@ def write_report(
     if guarantees is None and default_path().exists():
         ledger = Ledger()
         guarantees = all_runs(ledger.datasets(), models, ledger.runs())
+    _check_tables(tables, models, batches or {})
     try:
         today = date or datetime.date.today()
         page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables, examples)
@@ -256,9 +257,25 @@ def answers_section(
     return {"pictures": indicator_pictures.pictures(found, prefix, hidden), "runs": [shown(run) for run in runs]}
 
 
+def _check_tables(tables: Sequence[Tables], models: Sequence[TopicModel], batches: Mapping[str, TopicModel]) -> None:
+    """Raise `InputError` for tables that no part of the page would show."""
+    runs = {model.facts.run for model in (*models, *batches.values())}
+    datasets = {model.facts.dataset for model in models}
+    for each in tables:
+        if each.dataset not in datasets if are_indicators(each) else each.of not in runs:
+            made = f"counts or words of dataset {each.dataset}" if are_indicators(each) else f"topics of run {each.of}"
+            raise InputError(
+                f"tables of run {each.run} are about {made}, and no model on this page is: leave them out, or give its "
+                "model. If these are other names of the same documents, read them with name= of one dataset."
+            )
+
+
 def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
     """Whether what is promised of all runs, if it is `known` and holds, covers the runs that made `tables`."""
-    return all(each.dataset in known and known[each.dataset].guarantee.holds for each in tables)
+    return all(
+        each.dataset in known and known[each.dataset].guarantee.holds and each.run in known[each.dataset].names
+        for each in tables
+    )
 
 
 def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str], ids: Sequence[str]) -> Table:

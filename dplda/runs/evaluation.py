@@ -83,7 +83,7 @@ class Evaluation:
         )
         told = (f"{name} {each.value:.4g} ({each.low:.4g} to {each.high:.4g})" for name, each in measures)
         label = f"{self.privacy.warning_label}: " if self.privacy.warning_label else ""
-        return f"Evaluation({label}{', '.join(told)}, of {len(self.topics)} topics)"
+        return f"Evaluation({label}{', '.join(told)}; coherence of {len(self.topics)} listed topics, perplexity of all)"
 
     def _repr_html_(self) -> str:
         """Show all measures and the guarantee, in a notebook."""

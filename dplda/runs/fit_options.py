@@ -166,7 +166,7 @@ class FitOptions:
     )
     max_document_frequency: float | None = _option(
         DEFAULTS.vocabulary.max_document_frequency,
-        "Drop words whose noisy document frequency is above this share [0.1, or more if too few words would be left].",
+        "Drop words whose estimated document frequency is above this share [0.1, or more if too few words are left].",
         TOPICS,
         kind=float,
         of_texts=True,

@@ -234,6 +234,13 @@ def test_mistakes_get_one_line(dplda, tickets, fitted, home, words, told):
     assert "SECRETGROUP" not in answer.err
 
 
+def test_two_names_that_are_no_ranges_of_dates_are_told_how_to_write_ranges(dplda, tickets, fitted, home):
+    halves = ("tabulate", fitted, tickets, "--between", "day=2024-H1", "day=2024-H2", "--epsilon", "0.5")
+    ranges = "compare ranges of dates, such as 2024-01..2024-06 and 2024-07..2024-12."
+    assert ranges in dplda(*halves, "--date-format", "%d/%m/%Y").err
+    assert ranges.replace("ranges of dates", "ranges of them") in dplda(*halves).err
+
+
 def charged(dplda) -> int:
     return len(dplda("runs", "--json").json["runs"])
 
@@ -433,6 +440,17 @@ def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, 
             assert both == pytest.approx(after["topics"][0]["share"], abs=0.02)  # shares below 0 are told as 0
     assert dplda("report", "together", "-o", "together.html").status == 0
     assert "by team" in (home / "together.html").read_text()
+    shown = dplda("tables", "./together").out
+    assert "All shares with their intervals: dplda tables ./together --csv FILE" in shown
+    assert "All certain differences: dplda tables ./together --json" in shown
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    assert len(dplda("tables", "together", "--json").json) == 2
+    assert dplda("tables", "together", "--csv", "both.csv").status == 0
+    files = sorted(home.glob("both-*.csv"))
+    assert len(files) == 2
+    assert asked.json["table"] in " ".join(map(str, files))
+    for file in files:
+        assert {row["topic"] for row in csv.DictReader(file.read_text().splitlines())} == {"0"}, "both topics are one"
 
 
 def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):

@@ -13,7 +13,7 @@ import pytest
 from answer_data import count_table, counts
 from full_helpers import full_after
 from handmade import make_model, with_facts
-from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model, tables
+from report_data import HOSTILE, Page, all_runs, comparison, full_comparison, outcome, run_model, tables
 
 import dplda
 from dplda.base.errors import InputError
@@ -156,6 +156,29 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
     assert "Counted in runs toys-counted and toys-again, whose documents" in text
     for run in ("toys-counted", "toys-again"):
         assert f"(run {run})" in text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_tables_that_no_part_of_the_page_shows_are_refused_and_unknown_runs_are_not_covered(tmp_path) -> None:
+    counted = replace(counts(count_table()), run="toys-counted")
+    for tables_of, about in (
+        (replace(counted, dataset="plays"), "counts or words of dataset plays"),
+        (replace(tables(run_model(), (900,), []), of="plays-aaaaaa"), "topics of run plays-aaaaaa"),
+    ):
+        with pytest.raises(InputError, match=f"are about {about}, and no model on this page is"):
+            write_report(run_model(), tmp_path / "r.html", tables=[tables_of])
+    assert not (tmp_path / "r.html").exists()
+    for recorded, covered in ({"toys-counted"}, True), ({"toys-other"}, False):
+        known = {"toys": all_runs(2, names=frozenset(recorded))}
+        text = Page(_render([run_model()], guarantees=known, tables=[counted])).text
+        assert ("except for those of other runs, whose own guarantee is told beside them" not in text) == covered
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_several_tables_are_said_to_have_several_numbers_for_one_thing() -> None:
+    by_team = count_table(("team",), (("heat", "cash"),), ((0.1, 0.2, 0.7), (0.2, 0.3, 0.5)), (1000.0, 900.0))
+    for made, n in ((counts(count_table()), 0), (counts(count_table(), by_team), 1)):
+        assert Page(_render([run_model()], tables=[made])).text.count("Each table has noise of its own") == n
 
 
 def test_what_is_said_at_length_is_below_a_picture() -> None:
