@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.runs.run import Run
 
+_COUNTING = ("count", "words")  # kinds of runs whose numbers `dplda report` shows beside topics
+
 
 def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
     """Print what `run`, which has ended, and all others have spent of `dataset`, and what is left, as the last line.
@@ -72,7 +74,12 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     if fixed:
         _refuse_unused_grant(run, records)
         fixed += f" dplda budget grant {shlex.quote(run.dataset)} --epsilon E --delta D"
-    return [*_new_name(run, model, records), *([fixed] if fixed and not run.reason else []), *_same_run(run, ledger)]
+    return [
+        *_new_name(run, model, records),
+        *([fixed] if fixed and not run.reason else []),
+        *_other_documents(run, ledger),
+        *_same_run(run, ledger),
+    ]
 
 
 def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[DatasetRecord]) -> list[str]:
@@ -101,8 +108,27 @@ def _refuse_unused_grant(run: Run[Any], records: Sequence[DatasetRecord]) -> Non
         )
 
 
+def _other_documents(run: Run[Any], ledger: Ledger) -> list[str]:
+    """Say that a `run` that counts does not read what the latest run of its dataset read, first one with topics."""
+    from dplda.budget.ledger_records import READ, Status
+
+    earlier = [each for each in ledger.runs() if each.dataset == run.dataset and each.status == Status.DONE]
+    latest = next((each for each in reversed(earlier) if each.model), earlier[-1] if earlier else None)
+    if run.parameters.get("kind") not in _COUNTING or latest is None or latest.batch is not None:
+        return []
+    if latest.parameters.get(READ) == ledger.place_codes([run.corpus.identity]):
+        return []
+    return [
+        f"These are not known to be the documents of run {latest.id} of dataset {run.dataset}: this run reads another "
+        "path, or reads it with other options. `dplda report` says so beside its numbers."
+    ]
+
+
 def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Name the last run that had the files and the settings of `run`, if there is one: it is charged once more."""
+    """Name the last run that read the path of `run` with its settings, if there is one: it is charged once more.
+
+    Whether documents were added or changed since is not known before they are read.
+    """
     from dplda.budget.ledger_records import PLACES, READ, Status
 
     asked = json.loads(json.dumps(run.parameters)), ledger.place_codes([run.corpus.identity]), run.events, run.batch
@@ -112,8 +138,9 @@ def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
         if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return [
-                f"Run {earlier.id} had the same files and settings, and this one is charged beside it. To see that "
-                f"result again, free of charge: dplda {show} {shlex.quote(earlier.id)}"
+                f"Run {earlier.id} read the same path with the same settings, and this one is charged beside it. What "
+                "was added or changed there since is not in that result, which is shown again free of charge: "
+                f"dplda {show} {shlex.quote(earlier.id)}"
             ]
     return []
 

@@ -28,7 +28,7 @@ def tell_expected(
     is typed, None standing for one that stays; by default, as options.
     """
     from dplda.runs.advice import USUAL, advise, clearer, judge, propose, supported_topics, typed_options
-    from dplda.runs.enough import COUNTS_OF_PERSONS
+    from dplda.runs.enough import COUNTS_OF_PERSONS, rounded_up
 
     typed = typed or typed_options
     n_units, unit = report.n_units, report.unit
@@ -47,10 +47,16 @@ def tell_expected(
     larger = best.epsilon if given.epsilon < best.epsilon else None
     helps = [f"{typed(fewer, larger)} instead"] if best.ends_with_topics and (fewer or larger) else []
     supported = 0 if settings is None or given.likely else supported_topics(settings, n_units)
-    helps += [f"{typed(supported, None)} at this epsilon, which would all stand out"] if supported else []
+    if supported:
+        all_of_them = "which would all stand out if the texts are about many subjects"
+        helps += [f"{typed(supported, None)} at this epsilon, {all_of_them}"]
     helps += [_PUBLIC_TEXT] if given.prior_helps and not with_prior else []
     if given.least_units and not given.automatic:
-        helps += [f"about {about(given.least_units)} of them, for all {given.topics} to stand out from the noise"]
+        many, one = map(rounded_up, given.least_units)
+        helps += [
+            f"about {many} of them if the texts are about many subjects, {one} if they are about one, for all "
+            f"{given.topics} to stand out from the noise"
+        ]
     if not given.ends_with_topics:
         ends = "counting them, having spent a thousandth of its budget"
         if not given.enough_words:
@@ -65,19 +71,21 @@ def tell_expected(
     elif not given.likely:
         report.remarks.append(
             f"About {number} are few for {asked}. The run ends with topics, but even if the texts are about many "
-            f"subjects, only about {given.surviving} {most} would stand out from the noise. What helps: "
+            f"subjects, only about {given.surviving} {most} would stand out from the noise, and about "
+            f"{given.surviving_in_one} if they are about one. What helps: "
             f"{'; or '.join(helps)}. {given.verdicts}"
         )
         report.condition = "If hints are enough"
     elif given.automatic:
         report.remarks.append(
             f"Of about {number}, --topics auto would find about {given.surviving} topics if the texts are about many "
-            f"subjects, fewer if they are about one. {given.verdicts}"
+            f"subjects, about {given.surviving_in_one} if they are about one. {given.verdicts}"
         )
     elif proposed and settings is None:
         report.remarks.append(
             f"For about {number}, {asked} are most likely to give topics: about {given.surviving} of them would stand "
-            "out from the noise if the texts are about many subjects, fewer if they are about one. One that "
+            f"out from the noise if the texts are about many subjects, about {given.surviving_in_one} if they are "
+            "about one. One that "
             f"stands out may still be called weak or noise. {given.verdicts} `dplda plan` forecasts other settings. "
             "With public text (--prior) you may ask for more topics or spend less."
         )
@@ -98,7 +106,7 @@ def tell_unit(report: Report, column: str, n_units: int | None) -> None:
     part = "all" if best.surviving == best.topics else f"about {best.surviving} of"
     expected = (
         f"{part} {best.topics} topics would stand out at epsilon {best.epsilon:g} if the texts are about many "
-        f"subjects, fewer if they are about one. --unit-field {shlex.quote(column)} says more"
+        f"subjects, about {best.surviving_in_one} if they are about one. --unit-field {shlex.quote(column)} says more"
     )
     if not best.ends_with_topics:
         expected = f"they are too few for topics{', except those of public text (--prior)' * best.prior_helps}"

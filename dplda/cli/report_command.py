@@ -364,7 +364,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     These are those of the `counted` runs, or the latest ones. Of several tables of the same groups, only the one with
     the least noise is included. Raises `InputError` for counts of other texts.
     """
-    from dplda.runs.questions import indicators_of, latest_indicators
+    from dplda.runs.questions import beside_topics, indicators_of, latest_indicators
     from dplda.runs.tabulation import best_tables
 
     ledger = find_ledger(ledger_path)
@@ -374,10 +374,12 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     datasets = dict.fromkeys(model.facts.dataset for model in models if model.facts.dataset)
     for other in (run for run in counted if run.dataset not in datasets):
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
+    indicators = [answers for run in counted for answers in indicators_of(run)]
+    indicators += [answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)]
+    runs = ledger.runs()
     return [
         *(tables for name in names for tables in best_tables(ledger, name)),
-        *(answers for run in counted for answers in indicators_of(run)),
-        *(answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)),
+        *(beside_topics(answers, models, runs) for answers in indicators),
     ]
 
 

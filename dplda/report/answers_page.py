@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,8 @@ def _answer(
         section = run_section(model, topics, together, shown(findings.run), prefix, findings.topic_tables)
         return {"topics": section, "pictures": []}
     if indicator_pictures.are_indicators(answer):
-        return {"topics": None, "pictures": indicator_pictures.pictures([answer], prefix, hidden)}
+        of_plan = replace(answer, same_documents=True)
+        return {"topics": None, "pictures": indicator_pictures.pictures([of_plan], prefix, hidden)}
     known = topics if model is not None and len(model.topics) == answer[0].n_topics else None
     if known is None:  # of another run
         known = ShownTopics([()] * answer[0].n_topics, {})

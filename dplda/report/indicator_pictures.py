@@ -33,6 +33,7 @@ from dplda.report.table_pictures import (
     in_words,
     is_drawn_whole,
     largest_share,
+    of_groups,
     told_private,
 )
 from dplda.report.wording import is_hidden
@@ -67,14 +68,19 @@ _TINY = 0.9  # where the axis of lifts begins
 def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] = ()) -> list[Picture]:
     """Draw the counts and words among `all_answers`, without `hidden` words; `prefix` begins the pictures' names.
 
+    Headings name the run of documents that are not known to be those of the topics on the page.
+
     Counts have a picture for each table. Of a table with too many groups, they have the numbers of its combinations,
     and a picture for each attribute that no other table is by alone. Words have a picture for each table.
     """
     drawn: list[Picture] = []
-    alone = {(answers.dataset, *subject(each)) for answers in all_answers for each in answers if len(each.by) == 1}
+    alone = {(*_documents(answers), *subject(each)) for answers in all_answers for each in answers if len(each.by) == 1}
     several = len({answers.run for answers in all_answers}) > 1
     for run, answers in enumerate(all_answers):
         of_run = list[Picture]()
+        whose = f" (run {shown(answers.run)})" if several else ""
+        if not answers.same_documents:
+            whose = f", in the documents of run {shown(answers.run)}"
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
             if isinstance(table, WordTable):
@@ -88,12 +94,15 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
                 of_run += [
                     _counts(part, answers, f"{name}-{number}", of=in_words(table, answers))
                     for number, part in enumerate(parts)
-                    if (answers.dataset, *subject(part)) not in alone
+                    if (*_documents(answers), *subject(part)) not in alone
                 ]
-        drawn += (
-            [replace(each, title=f"{each.title} (run {shown(answers.run)})") for each in of_run] if several else of_run
-        )
+        drawn += [replace(each, title=f"{each.title}{whose}") for each in of_run]
     return drawn
+
+
+def _documents(answers: Tables) -> tuple[str, str]:
+    """Tell the documents of `answers` apart from others: those of the topics on the page, or of their own run."""
+    return answers.dataset, "" if answers.same_documents else answers.run
 
 
 def words_of(all_answers: Sequence[Tables]) -> list[str]:
@@ -167,11 +176,12 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
 
 def _title(table: CountTable, unit: str, by: str) -> str:
     """Say what the drawing of `table` shows; `by` names its attributes, if it has any."""
+    groups = of_groups(table, by)
     if unit == DOCUMENT:
-        return f"The share of each category by {by}" if by else "How many are in each category"
+        return f"The share of each category {groups}" if by else "How many are in each category"
     if by:
         whose = f"{unit}s with at least one document" if table.persons else table.shared(unit)
-        return f"The share of {whose} in each category, by {by}"
+        return f"The share of {whose} in each category, {groups}"
     if table.persons:
         return f"How many {unit}s have at least one document in each category"
     how = f"How many {DOCUMENT}s are" if table.documents_per_person else f"How much of {table.shared(unit)} is"
@@ -277,7 +287,7 @@ def _words(table: WordTable, words: Tables, name: str, hidden: Sequence[str]) ->
     notes += [OWN_WORDS] if any(map(category_of, table.by)) and drawn else []
     return Picture(
         name=name,
-        title=f"Words that are more frequent in one group than {table.others}, by {by}",
+        title=f"Words that are more frequent in one group than {table.others}, {of_groups(table, by)}",
         alt=f"Words that are more frequent in each of {len(drawn)} groups by {by}, with how many times.",
         note=" ".join(notes),
         drawing=dots(drawn, table.others) if drawn else Bars([]),

@@ -45,6 +45,7 @@ from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, all_runs, unit_of
 from dplda.report.wording import DIVIDED, ShownTopics, Wording, shown_topics
+from dplda.runs.questions import beside_topics
 from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
 _SHOWN_ELSEWHERE = (
@@ -98,7 +99,9 @@ def write_report(
         raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
     if guarantees is None and default_path().exists():
         ledger = Ledger()
-        guarantees = all_runs(ledger.datasets(), models, ledger.runs())
+        runs = ledger.runs()
+        guarantees = all_runs(ledger.datasets(), models, runs)
+        tables = [beside_topics(each, models, runs) if are_indicators(each) else each for each in tables]
     _check_tables(tables, models, batches or {})
     try:
         today = date or datetime.date.today()
@@ -251,10 +254,14 @@ def answers_section(
         if are_indicators(each)
         and any(each.run == m.facts.run if m.facts.series else each.dataset == m.facts.dataset for m in models)
     ]
-    runs = dict.fromkeys(each.run for each in found)
+    runs = {each.run: each.same_documents for each in found}
     if set(runs) <= {model.facts.run for model in models}:
         runs = {}  # the page says what they are of
-    return {"pictures": indicator_pictures.pictures(found, prefix, hidden), "runs": [shown(run) for run in runs]}
+    return {
+        "pictures": indicator_pictures.pictures(found, prefix, hidden),
+        "runs": [shown(run) for run in runs],
+        "elsewhere": [shown(run) for run, same in runs.items() if not same],
+    }
 
 
 def _check_tables(tables: Sequence[Tables], models: Sequence[TopicModel], batches: Mapping[str, TopicModel]) -> None:

@@ -145,9 +145,12 @@ def tells_nothing(table: ReleasedTable) -> bool:
 
 def heading(table: ReleasedTable, by: str) -> str:
     """Say what the drawing of `table` shows; `by` names its attributes."""
-    if table.compares_two:
-        return shown(f"How {table.noun} differ between {table.groups[0][0]} and {table.groups[0][1]}")
-    return f"How {table.noun} {'change' if _has_periods(table) else 'differ'} by {by}"
+    return f"How {table.noun} {'change' if _has_periods(table) else 'differ'} {of_groups(table, by)}"
+
+
+def of_groups(table: ReleasedTable, by: str) -> str:
+    """Say ``between A and B`` of a `table` that compares two groups, of another by what it is; `by` names that."""
+    return shown(f"between {table.groups[0][0]} and {table.groups[0][1]}") if table.compares_two else f"by {by}"
 
 
 def _has_periods(table: ReleasedTable) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dplda.learning.settings import DEFAULTS, FitSettings
 from dplda.runs.enough import probably_enough
 from dplda.runs.fit_options import FitOptions
-from dplda.runs.forecast import MANY_SUBJECTS, ForecastInputs, forecast_prior, least_documents
+from dplda.runs.forecast import MANY_SUBJECTS, ONE_SUBJECT, ForecastInputs, forecast_prior, least_documents
 
 # Topics and epsilon, the first being the default. A setting is advised if at least half of its topics are forecast to
 # stand out in text about many subjects.
@@ -29,6 +29,8 @@ class Advice:
     epsilon: float
     surviving: int
     """The topics that are forecast to stand out from the noise in text about many subjects, without a prior."""
+    surviving_in_one: int
+    """The same in text about one subject."""
     ends_with_topics: bool
     """Whether a run without a prior gives topics in 9 of 10 cases or more."""
     enough_words: bool
@@ -37,8 +39,9 @@ class Advice:
     """Whether a run with a prior about the same things gives topics in nearly all cases."""
     words: int
     """The words that the run is forecast to learn from."""
-    least_units: int | None
-    """The least number of units at which all topics are forecast to stand out in text about many subjects."""
+    least_units: tuple[int, int] | None
+    """The least numbers of units at which all topics are forecast to stand out in text about many subjects, and about
+    one; None if no number is enough."""
     automatic: bool = False
     """Whether the run takes as many topics as stand out; `topics` is then the most that it can take."""
 
@@ -109,17 +112,19 @@ def judge(settings: FitSettings, units: int) -> Advice:
     """Return what to expect of a run of `settings` over `units` units."""
     public = settings.vocabulary.public is not None
     inputs = ForecastInputs(settings, units, public)
+    many, one = (least_documents(inputs, kind) for kind in (MANY_SUBJECTS, ONE_SUBJECT))
     expected = inputs.forecast(MANY_SUBJECTS)
     enough_words = len(expected.stages) > 2
     return Advice(
         inputs.most_topics,
         settings.privacy.epsilon,
         min(expected.supported, inputs.most_topics),
+        min(inputs.forecast(ONE_SUBJECT).supported, inputs.most_topics),
         enough_words and probably_enough(settings, inputs.events, units),
         enough_words,
         units >= forecast_prior(settings, units, public_vocabulary=public).least_documents,
         expected.words,
-        least_documents(inputs, MANY_SUBJECTS),
+        None if many is None or one is None else (many, one),
         settings.model.topics == "auto",
     )
 

@@ -16,7 +16,7 @@ from dplda.budget import RunRecord
 from dplda.budget.events import Stage
 from dplda.learning.settings import DEFAULTS
 from dplda.private import QueryGate
-from dplda.private.attributes import HOW_MANY, TableRows
+from dplda.private.attributes import HOW_MANY, PERIODS, TableRows
 from dplda.private.statistics.expected_counts import COUNT_SHARE
 from dplda.private.statistics.word_indicators import (
     CELL_COUNTS,
@@ -177,6 +177,7 @@ def plan_counts(
         raise InputError(f"at_most must be a whole number from 1 to {largest}{what}.")
     answer_weight, size_weight = (weight / (per_person or 1) for weight in answer_weights(at_most))
     statistic = CELL_COUNTS if persons or per_person else WORD_INDICATORS
+    exclusive = n_given == 1 or (one_answer and "question" in corpus.category_facts)
 
     def release(gate: QueryGate, rows: TableRows, groups: dict[str, Any]) -> CountTable:
         if persons or per_person:
@@ -198,7 +199,7 @@ def plan_counts(
             sampling=sampling,
             titles=names,
             size_precision=size_weight / answer_weight,
-            exclusive=n_given == 1 or (one_answer and "question" in corpus.category_facts),
+            exclusive=exclusive,
             at_most=at_most,
             persons=persons,
             documents_per_person=per_person,
@@ -230,11 +231,17 @@ def plan_counts(
     if planned.privacy.adjacency != ADJACENCIES[0]:
         noise *= statistic.replace_factor
     half = -float(ndtri(0.025)) * noise
+    of_size = half * answer_weight / size_weight
+    if exclusive:  # the answers of a group tell its size, too
+        of_size = 1 / math.hypot(1 / of_size, 1 / (half * math.sqrt(len(names))))
     unit = corpus.unit
     counted = DOCUMENT if per_person else unit
-    within = (
-        f"Numbers would be told to within {half:,.0f} {counted}s (95 %) for each category in one group, however large "
-        "it is; sizes of groups, and sums of several groups, less exactly."
+    within = f"Numbers would be told to within {half:,.0f} {counted}s (95 %) for each category"
+    within += (
+        f" in one group, however large it is, and the size of a group to within {of_size:,.0f}"
+        f"{'' if persons else '; sums of several groups less exactly'}."
+        if any(tables)
+        else f", and the number of all {counted}s to within {of_size:,.0f}."
     )
     outlook = [" ".join([within, *planned.outlook])]
     if not one_answer:
@@ -258,15 +265,11 @@ def _who_would_count_less(
 ) -> list[str]:
     """Say which documents or persons with several of `n_given` categories would count less, if any may (T16)."""
     if persons and any(tables):
-        full = _groups_in_full(n_given, at_most)
-        if all(len(each.groups or ()) in range(1, full) for table in tables for each in table):
-            return []  # one more group is that of all others
-        several = f"more than {full:,} group{'' if full == 1 else 's'}" if full else "a group"
-        return [
-            f"A {unit} in all {n_given} categories of {several} would count less, in each of them and in the numbers "
-            f"of {unit}s: {at_most} answers in all groups together count in full, and fewer in several groups. A "
-            "larger --at-most (in a plan, at_most) counts more in full; the noise grows with its square root."
-        ]
+        asked = {each.attribute.name: len(each.groups or ()) + 1 for table in tables for each in table}
+        rows = {name: math.inf if number == 1 else number for name, number in asked.items()}  # one is of all others
+        less = _in_many_groups(unit, n_given, at_most, rows, "would count less")
+        more = "A larger --at-most (in a plan, at_most) counts more in full; the noise grows with its square root."
+        return [f"{less}. {more}"] if less else []
     if at_most >= n_given:
         return []
     factor = math.sqrt(at_most / n_given)
@@ -287,9 +290,34 @@ def _who_would_count_less(
     ]
 
 
-def _groups_in_full(n_given: int, at_most: int) -> int:
-    """Return in how many groups a person who is in all `n_given` categories still counts in full (T16)."""
-    return int((1 + COUNT_SHARE**2) / (n_given / at_most + COUNT_SHARE**2))
+def _in_many_groups(unit: str, n_given: int, at_most: int, rows: Mapping[str, float], less: str) -> str:
+    """Say in how many groups a person counts `less`; empty if in no table, by the number of its `rows` (T16).
+
+    In each group, a person has at least one answer, which is *(none of these)* without a category.
+    """
+    full, of_all = (_groups_in_full(answers, at_most) for answers in (1, n_given))
+    lowered = f"{less}, in each of them and in the numbers of {unit}s"
+    several = f"more than {_groups(of_all)}" if of_all else "a group"
+    if names := [name for name, number in rows.items() if number > full]:
+        many = " or ".join(_groups(full, name) for name in names)
+        sooner = f"; one in several categories, in fewer groups: in all {n_given}, in {several}" * (n_given > 1)
+        return (
+            f"A {unit} with {DOCUMENT}s in more than {many} {lowered}, since each group takes some of the {at_most:,} "
+            f"answers that count in full, also where {NONE} is the only one{sooner}"
+        )
+    return f"A {unit} in all {n_given} categories of {several} {lowered}" if max(rows.values()) > of_all else ""
+
+
+def _groups(number: int, name: str = "") -> str:
+    """Name so many groups by the attribute `name`: ``7 months`` by month(created), ``7 groups by product``."""
+    period, is_made, _ = name.partition("(")
+    what = period if is_made and period in PERIODS else "group"
+    return f"{number:,} {what}{'' if number == 1 else 's'}{f' by {name}' if name and not is_made else ''}"
+
+
+def _groups_in_full(answers: int, at_most: int) -> int:
+    """Return in how many groups a person with so many `answers` in each of them still counts in full (T16)."""
+    return int((1 + COUNT_SHARE**2) / (answers / at_most + COUNT_SHARE**2))
 
 
 def _check_persons(
@@ -389,12 +417,7 @@ def who_counts_less(table: CountTable, unit: str) -> str:
     """Say what counts less than 1 in `table` (T16); empty if nothing does."""
     n_given = sum(name not in (NONE, NO_ANSWER) for name in table.titles)
     if table.persons and table.by:
-        if len(table.rows) <= _groups_in_full(n_given, table.at_most):
-            return ""
-        return (
-            f"A {unit} in more than {table.at_most} categories, over all groups, counts less, in each of them and in "
-            f"the numbers of {unit}s, and so may one in several groups"
-        )
+        return _in_many_groups(unit, n_given, table.at_most, {table.by[0]: len(table.rows)}, "counts less")
     categories = "category" if table.at_most == 1 else "categories"
     several = f"A {DOCUMENT} in more than {table.at_most} {categories} counts less in each of them"
     if table.persons:

@@ -17,6 +17,7 @@ from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement
+from dplda.budget.ledger_records import READ
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private.statistics import Statistic
@@ -32,7 +33,7 @@ from dplda.runs.indicator_tables import Counts, Words
 from dplda.runs.plan_parts import PLAN, is_plan, parts_of, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.tabulation import Grouping, outlook_of_groups, plan_tables, prepare_tables, subject
+from dplda.runs.tabulation import Grouping, outlook_of_groups, plan_tables, prepare_tables, subject, with_documents
 from dplda.text.categories import public_digest
 from dplda.text.records import DOCUMENT
 
@@ -385,10 +386,15 @@ def indicators_of(run: RunRecord) -> list[Counts | Words]:
     return [load_indicators(each) for each in parts_of(run) if is_count(each) or is_words(each)]
 
 
+def beside_topics(answers: Tables, models: Sequence[TopicModel], runs: Sequence[RunRecord]) -> Tables:
+    """Return counts or words with `same_documents` as `runs` tell it of the `models` of their dataset."""
+    return with_documents(answers, runs, [str(m.facts.run) for m in models if m.facts.dataset == answers.dataset])
+
+
 def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
     """Return the counts and words of the documents of `dataset`; only the latest of several by the same attributes.
 
-    Counts of other categories, or of another batch of a series, are other counts.
+    Counts of other categories, of other files, or of another batch of a series, are other counts.
     """
     found: list[Counts | Words] = []
     seen = set[tuple[object, ...]]()
@@ -396,7 +402,8 @@ def latest_indicators(ledger: Ledger, dataset: str) -> list[Counts | Words]:
         if run.dataset != dataset or not (is_count(run) or is_words(run)):
             continue
         loaded = load_indicators(run)
-        subjects = {(run.batch, *subject(one)): one for one in loaded}
+        of = run.batch, str(run.parameters.get(READ))
+        subjects = {(*of, *subject(one)): one for one in loaded}
         new = tuple(one for key, one in subjects.items() if key not in seen)
         seen |= set(subjects)
         if new:

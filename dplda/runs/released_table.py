@@ -550,7 +550,8 @@ class Tables(Sequence[ReleasedTable]):
     same_documents: bool = False
     """Whether the topics are known to be learned from these documents: one plan asked both, or both runs were on the
     same dataset and read the same files, or the same `Corpus` in memory, in the same way (`Corpus.identity`). What the
-    files hold decides nothing, but released numbers of units may tell that they grew (`judged_by_size`)."""
+    files hold decides nothing, but released numbers of units may tell that they grew (`judged_by_size`). Of counts and
+    words, the topics are those that a page shows beside them."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:

@@ -587,11 +587,15 @@ def load_tables(run: RunRecord, runs: Sequence[RunRecord] = (), *, sampling: boo
     return with_documents(found, runs)
 
 
-def with_documents(tables: Tables, runs: Sequence[RunRecord]) -> Tables:
-    """Return `tables` with `same_documents` as the `runs` of a ledger tell it."""
+def with_documents(tables: _Tables, runs: Sequence[RunRecord], beside: Sequence[str] = ()) -> _Tables:
+    """Return `tables` with `same_documents` as the `runs` of a ledger tell it.
+
+    It is about the topics of the run that `tables` are of, or of all runs `beside` them.
+    """
     read = {run.id: (run.dataset, run.parameters.get(READ)) for run in runs}
-    learned_from = read.get(tables.of, ("", None))
-    alike = learned_from[1] is not None and learned_from == read.get(tables.run)
+    own = read.get(tables.run, ("", None))
+    known = own[1] is not None
+    alike = all(run == tables.run or (known and read.get(run) == own) for run in beside or (tables.of,))
     return replace(tables, same_documents=alike)
 
 

@@ -86,7 +86,7 @@ def test_a_plan_is_priced_answered_kept_and_shown_again(dplda, home, plan):
     assert "It is the only run recorded under" in page
     spent = record.cost
     dry = dplda("ask", plan, "--dry-run").out
-    assert f"Run {record.id} had the same files and settings" in dry
+    assert f"Run {record.id} read the same path with the same settings" in dry
     assert "A group would be too small to tell with fewer than about" in dry
     titled = dplda("report", record.id, "-o", "titled.html", "--title", "Cash", "--name", "0=Warmth", "--hide", "pipe")
     assert titled.status == 0, titled.err

@@ -441,8 +441,8 @@ def test_the_settings_that_are_most_likely_to_give_topics_are_proposed(dplda, ho
         (60, "they are too few for topics."),
         (140, "they are too few for topics, except those of public text"),
         (700, "about 1 of 5 topics would stand out at epsilon"),
-        (1500, "about 3 of 5 topics would stand out at epsilon 4 if the texts are about many subjects, fewer if"),
-        (8000, "all 8 topics would stand out at epsilon 4 if the texts are about many subjects, fewer if"),
+        (1500, "about 3 of 5 topics would stand out at epsilon 4 if the texts are about many subjects, about 1 if"),
+        (8000, "all 8 topics would stand out at epsilon 4 if the texts are about many subjects, about 8 if"),
     ],
 )
 def test_a_column_that_may_be_the_unit_is_judged_before_the_first_run(dplda, home, n_units, told) -> None:
@@ -488,7 +488,10 @@ def test_people_who_are_too_few_for_topics_can_be_counted(dplda, home: Path) -> 
     (home / "x.jsonl").write_text(jsonl(*rows))
     told = " ".join(dplda("check", "x.jsonl", "--unit-field", "who", "--json").json["remarks"])
     assert "Far fewer are enough for counts: `dplda count --persons`" in told
-    assert "for all 5 to stand out from the noise" in told
+    plan = dplda("plan", "--documents", 140, "--topics", 5, "--epsilon", 4).out
+    one, many = re.findall(r"([0-9,]+) documents would be enough for all 5", plan)
+    enough = f"about {many} of them if the texts are about many subjects, {one} if they are about one, for all 5"
+    assert enough in told, "what the forecast says, under the same conditions"
     assert "dplda count" not in " ".join(dplda("check", "x.jsonl", "--json").json["remarks"])
 
 

@@ -212,6 +212,17 @@ def test_a_person_is_named_as_the_unit(tmp_path, without_charts):
     assert "The documents of one customer share the weight of one" in text
 
 
+def test_two_groups_that_are_compared_are_in_the_heading(tmp_path, without_charts):
+    two = replace(BY_TEAM, by=("between(team)",))
+    of_words = replace(word_table(("between(team)",)), private=(False,))
+    text = page(tmp_path, findings(("How many?", counts(two)), ("Which?", words(of_words)))).text
+    assert "The share of each category between heat and cash" in text
+    assert "Words that are more frequent in one group than in the other group, between heat and cash" in text
+    of_persons = counts(replace(two, persons=True))
+    text = page(tmp_path, findings(("How many?", of_persons), unit="customer")).text
+    assert "The share of customers with at least one document in each category, between heat and cash" in text
+
+
 def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, without_charts):
     of_persons = replace(count_table(), persons=True, rules=("refund: money back",))
     asked = findings(("How many?", counts(count_table())), ("How many people?", counts(of_persons)), unit="customer")

@@ -147,15 +147,24 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
     for runs in ([run_model("a")], [run_model("a"), run_model("b", seed=1), run_model("c", seed=2)]):
         text = Page(_render(runs, tables=[counted])).text
         assert text.count("Categories and words of groups") == 1
-        told = "Counted in run toys-counted, whose documents need not be those that the topics were learned from."
+        told = "Counted in run toys-counted. The documents of run toys-counted are not known to be those that the"
         assert text.count(told) == 1
     assert text.index(told) < text.index("Run 1: a")
-    assert "need not be those" not in Page(_render([run_model("toys-counted")], tables=[counted])).text
+    assert "not known to be" not in Page(_render([run_model("toys-counted")], tables=[counted])).text
     again = replace(counted, run="toys-again")
     text = Page(_render([run_model("toys-counted")], tables=[counted, again])).text
-    assert "Counted in runs toys-counted and toys-again, whose documents" in text
+    told = (
+        "Counted in runs toys-counted and toys-again. The documents of runs toys-counted and toys-again are not known"
+    )
+    assert told in text
     for run in ("toys-counted", "toys-again"):
-        assert f"(run {run})" in text
+        assert f"How many are in each category, in the documents of run {run}" in text
+    own = replace(counted, same_documents=True)
+    text = Page(_render([run_model("toys")], tables=[own, again])).text
+    assert "The documents of run toys-again are not known to be those" in text
+    assert "All others are of the files that the topics were learned from" in text
+    assert "How many are in each category (run toys-counted)" in text
+    assert "They are of the files that" in Page(_render([run_model("toys")], tables=[own])).text
 
 
 @pytest.mark.usefixtures("without_charts")

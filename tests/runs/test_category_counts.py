@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dplda.base.chat_server import ChatServer
 from dplda.base.errors import BudgetRefused, InputError
 from dplda.budget.accountant import run_epsilon
 from dplda.private.attributes import OTHER
-from dplda.private.statistics.word_indicators import INDICATOR_CLIP
+from dplda.private.statistics.word_indicators import INDICATOR_CLIP, answer_weights
 from dplda.runs.counting import load_counts, plan_counts
 from dplda.runs.questions import latest_indicators
 from dplda.runs.tabulation import groupings
@@ -284,6 +285,33 @@ def test_a_plan_warns_of_persons_who_would_count_less(at_most, groups):
         tables = groupings("product", public)
         run = plan_counts(people, tables, 1.0, 1e-6, at_most=at_most, persons=True)
         assert any("would count less" in line for line in run.outlook) == (in_all > 1 + 0.29**2 or not public)
+
+
+@pytest.mark.parametrize("at_most", [1, 3, 10, 15, 40])
+def test_a_person_in_so_many_groups_as_are_told_counts_in_full_and_in_more_less(at_most):
+    rules = {"late": RULES["late"]} if at_most == 1 else RULES
+    people = corpus(unit_field="person").asking(listed_categories(rules))
+    run = plan_counts(people, groupings("month(day)", {}), 1.0, 1e-6, at_most=at_most, persons=True)
+    (told,) = re.findall(r"A person with documents in more than ([0-9]+) months? would count less", run.outlook[1])
+    answer, size = answer_weights(at_most)
+    norms = [math.sqrt(groups * (answer**2 + size**2)) for groups in (int(told), int(told) + 1)]
+    assert norms[0] <= 1 + 1e-9 < norms[1], "with one answer in each"
+
+
+@pytest.mark.parametrize("changes", [{"persons": True, "at_most": 15}, {"persons": True}, {"documents_per_person": 2}])
+@pytest.mark.parametrize("rules", [RULES, {"late": RULES["late"]}])
+def test_a_plan_tells_how_exact_numbers_and_sizes_of_groups_will_be(changes, rules):
+    people = corpus(unit_field="person").asking(listed_categories(rules))
+    public = {"product": ["phone", "tablet"]}
+    for by, tables in (("product", groupings("product", public)), ((), groupings((), {}))):
+        given = {**changes, "at_most": 1} if not by and "at_most" in changes else changes
+        run = plan_counts(people, tables, 1.0, 1e-6, **given)
+        (one,) = dplda.count(
+            people, None, by, 1.0, 1e-6, groups=public if by else {}, ledger=False, simulate_seed=1, **given
+        )
+        number, size = (float(np.max(found.high - found.value)) for found in (one.matches(), one.units()))
+        told = re.findall(r"to within ([0-9,.]+?)[ ,.;]", f"{run.outlook[0]} ")
+        assert list(map(float, told[:2])) == pytest.approx([number, size], abs=0.51)
 
 
 def test_persons_are_counted_by_groups_found_privately_by_category_and_between_two(ledger):
