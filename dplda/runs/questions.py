@@ -254,7 +254,12 @@ def plan_questions(
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, **(of_run if "fit" in kinds else {}), "kind": PLAN, "questions": asked},
+        parameters={
+            **base.parameters,
+            **(of_run if "fit" in kinds else {"other_answers": others}),
+            "kind": PLAN,
+            "questions": asked,
+        },
         learn=learn,
         outlook=(*outlook, *hints),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
