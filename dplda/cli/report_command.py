@@ -99,10 +99,13 @@ def report(
     from dplda.model.examples import load
     from dplda.report import Wording
     from dplda.report.answers_page import write_answers
+    from dplda.runs.plan_parts import refuse_unanswered
     from dplda.runs.questions import load_findings
     from dplda.runs.tabulation import tables_of
 
     records = {run: _recorded(run, ledger_path) for run in runs}
+    for record in filter(None, records.values()):
+        refuse_unanswered(record)
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or run_names or hide or output:
             raise click.UsageError(

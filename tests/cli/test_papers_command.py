@@ -112,6 +112,15 @@ def test_a_paper_is_written_about_a_run_without_topics(dplda, home: Path, parame
     assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text, "the ledger was asked"
 
 
+def test_a_plan_that_came_to_no_answer_says_so(dplda, home: Path) -> None:
+    run = asked(None)
+    for command in (("tables", run), ("report", run), ("report", run, "--assessment", home / "paper.md")):
+        answer = dplda(*command)
+        assert (answer.status, answer.err.count("\n")) == (2, 1)
+        assert f"run {run} came to no answer to any of its 2 questions (started and never finished: " in answer.err
+    assert not (home / "paper.md").exists()
+
+
 def test_two_runs_have_no_common_paper(dplda, run: str) -> None:
     assert "is about one run" in dplda("report", run, run, "--registry", "r.yaml").err
 
