@@ -283,7 +283,10 @@ class Run(Generic[Result]):
     def _spent_when_stopped(self, record: RunRecord) -> str:
         """Return what an interrupted run spent, according to the ledger."""
         if not record.is_charged:
-            return f"Run {self.id} had charged nothing: the ledger has returned its whole budget."
+            return (
+                f"Run {self.id} had charged nothing: the ledger has returned its whole budget, but reports count it in "
+                "full, since how it ended is not for publication."
+            )
         again = "" if record.result is None else f" Its answers so far: dplda tables {self.id}"
         if self.reason:
             return f"Run {self.id} is {self.reason}; the ledger keeps a record of it.{again}"

@@ -407,7 +407,7 @@ def test_an_interrupt_passes_with_a_note_on_what_the_ledger_keeps(planted, ledge
     whole = cost(run.events).mu_squared
     if stage == "read":
         assert run.cost.mu_squared == 0
-        assert "charged nothing: the ledger has returned its whole budget" in note
+        assert "charged nothing: the ledger has returned its whole budget, but reports count it in full" in note
     else:
         assert 0 < run.cost.mu_squared <= whole
         assert f"{run.cost.mu_squared / whole:.1%} of its budget" in note
