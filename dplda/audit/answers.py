@@ -71,12 +71,12 @@ class Question:
 QUESTIONS = {
     question.name: question
     for question in (
-        Question("curators", "the organisations that publish the topics", "list"),
+        Question("curators", "the organisations that publish the results", "list"),
         Question("authors", "who fills in and answers for this paper", "list"),
         Question("contact", "name, office and e-mail of somebody who answers questions"),
-        Question("purpose", "what the topics are used for"),
+        Question("purpose", "what the results are used for"),
         Question("region", "which region the text is about, and whose law applies"),
-        Question("publication_date", "when the topics are first published, as YYYY-MM-DD", "date"),
+        Question("publication_date", "when the results are first published, as YYYY-MM-DD", "date"),
         Question(
             "sector",
             "the sector, one of Technology, Healthcare, Education, Government, Energy, Finance",
@@ -86,13 +86,15 @@ QUESTIONS = {
         Question("collection", "what the documents are, who wrote them, where and when, and how they were collected"),
         Question("preparation", "what was done to the documents before dplda read them, and what was looked at"),
         Question("epsilon_choice", "why this epsilon, delta and unit, and who decided"),
-        Question("settings_choice", "why this number of topics and these words, and on which data settings were tried"),
-        Question("audience", "who may see the topics, and under which terms"),
+        Question(
+            "settings_choice", "why these topics, words, categories or groups, and on which data settings were tried"
+        ),
+        Question("audience", "who may see the results, and under which terms"),
         Question("raw_data", "who holds documents and ledger, where, who has access, and how they are secured"),
         Question("trust", "why those who hold the documents and run dplda may be trusted"),
         Question("other_releases", "what else is published about these documents or people, private or not, or: none"),
         Question("later_runs", "which further runs are planned, whether data grow, and what happens to the total"),
-        Question("accuracy", "how accurate the topics must be for their use, and how that was judged"),
+        Question("accuracy", "how accurate the results must be for their use, and how that was judged"),
         Question("small_groups", "which groups may be too small to be seen, and how readers are warned"),
         Question("legal_basis", "the legal basis (GDPR Art. 6, and Art. 9 for special categories)"),
         Question("data_categories", "which personal data the documents hold, special categories among them"),
@@ -101,7 +103,7 @@ QUESTIONS = {
             "who the people are, about how many (an exact number is not protected), and whether they are vulnerable",
         ),
         Question("recipients", "processors, recipients and transfers to third countries, or: none"),
-        Question("retention", "how long documents, prepared stores, ledger and topics are kept"),
+        Question("retention", "how long documents, prepared stores, ledger and results are kept"),
         Question("necessity", "why the purpose needs these documents, and why less would not do"),
         Question("rights", "how people are informed, and how they use their rights"),
         Question("consultation", "the advice of the data protection officer, and the views of the people concerned"),

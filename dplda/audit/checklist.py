@@ -110,6 +110,17 @@ def _budget(facts: Facts) -> tuple[State, str]:
     )
 
 
+def _readable(facts: Facts) -> tuple[State, str]:
+    sure = "Numbers and" if facts.topics is None else "Each topic says how sure it is,"
+    where = "" if facts.topics is None else " where a table has them"
+    return State.MET, f"{sure} shares have intervals{where}, and no count is negative."
+
+
+def _learning(facts: Facts) -> tuple[State, str]:
+    learned = "No model is learned" if facts.topics is None else "All releases of the training are charged"
+    return State.MET, f"{learned}; what was given as public is named among what is not protected."
+
+
 POINTS = (
     Point(
         2,
@@ -229,9 +240,7 @@ POINTS = (
         "Human bias",
         "Readers know how to read noisy numbers.",
         shown="report: verdicts and explanations beside each picture; docs/reading-a-report.md",
-        judge=_met(
-            "Each topic says how sure it is, shares have intervals where a table has them, and no count is negative."
-        ),
+        judge=_readable,
     ),
     Point(
         3,
@@ -247,9 +256,7 @@ POINTS = (
         "A model that is learned privately memorises no record; public data may help and are named.",
         facts=("chosen",),
         shown="report: What is covered; docs/privacy.md, sections 3 and 9.9; docs/audit.md",
-        judge=_met(
-            "All releases of the training are charged; what was given as public is named among what is not protected."
-        ),
+        judge=_learning,
     ),
     Point(
         3,

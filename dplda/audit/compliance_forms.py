@@ -14,7 +14,7 @@ from dplda.audit.answers import QUESTIONS, Answers, Question
 from dplda.base.characters import without_markup
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
-from dplda.report.facts import Facts
+from dplda.report.facts import Facts, RunWithoutTopics
 from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns
 
@@ -37,7 +37,11 @@ class Form:
 
 
 def write_form(
-    kind: str, model: TopicModel, together: AllRuns | None = None, answers: Answers | None = None, title: str = ""
+    kind: str,
+    model: TopicModel | RunWithoutTopics,
+    together: AllRuns | None = None,
+    answers: Answers | None = None,
+    title: str = "",
 ) -> tuple[str, list[Question]]:
     """Write a form of this `kind` about `model`; also return the questions that its deployer has not answered yet.
 

@@ -50,10 +50,12 @@ def _deployment(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
         "name": name,
         "data_curators": answers.given.get("curators", [answers.text("curators")]),
         "intended_use": answers.text("purpose"),
-        "data_product_type": "Machine learning model",
+        "data_product_type": "Machine learning model" if facts.topics is not None else "Summary statistics",
         "data_product_region": answers.text("region"),
         "description": _paragraphs(
-            "A topic model: groups of words that tend to occur together in documents, and how common each group is"
+            "Answers to questions about the documents, from noisy sums."
+            if facts.topics is None
+            else "A topic model: groups of words that tend to occur together in documents, and how common each group is"
             f"{', with answers to other questions about the documents' if facts.other_answers else ''}.",
             *facts["released"],
         ),

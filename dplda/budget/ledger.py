@@ -148,6 +148,12 @@ class Ledger:
             self._store.chain.record(session, *_new_dataset(session, dataset), row, *planned)
             return Reservation(self._store, self._verified_state, row.id, tuple(events))
 
+    def reservation(self, run: str) -> Reservation | None:
+        """Return the reservation that `reserve` made for the id `run`; None if there is none."""
+        with self._store.reading() as session:
+            events = {each.id: each.events for each in self._verified_state(session).runs}
+        return Reservation(self._store, self._verified_state, run, events[run]) if run in events else None
+
     def quote(
         self,
         *,

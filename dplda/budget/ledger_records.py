@@ -226,6 +226,8 @@ class DatasetRecord:
     """The ids of its runs."""
     unfinished: tuple[str, ...]
     """The ids of charged runs that have not ended."""
+    incomplete: tuple[str, ...] = ()
+    """The ids of its runs that have ended, but not by released numbers (`RunRecord.released`)."""
     refused: bool = False
     """Whether its latest run was refused for what other names say of its documents."""
     batches: tuple[str, ...] = ()
@@ -306,6 +308,17 @@ class DatasetRecord:
         limit = accountant.capacity(*fixed.largest_total)
         least = Cost(min(limit.mu_squared, self.capacity.mu_squared), min(limit.delta, self.capacity.delta))
         return replace(self, capacity=least)
+
+    @property
+    def as_reports_count(self) -> DatasetRecord | None:
+        """This record with the sum that reports count, and the total that they state as its limit.
+
+        None unless runs that did not come to their end are all that reports count differently.
+        """
+        alone = self.guaranteed_alone
+        if not (alone == self.guaranteed and alone.holds) or self.grant.unbounded or self.parallel:
+            return None
+        return replace(self, counted=self.counted_alone, capacity=accountant.capacity(*alone.largest_total))
 
     @property
     def spent_epsilon(self) -> float:
@@ -456,6 +469,13 @@ class DatasetRecord:
         if self.unfinished:
             remarks.append(
                 f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
+            )
+        if self.incomplete and (kept := self.as_reports_count) is not None:
+            n = len(self.incomplete)
+            stopped = "its run that was" if n == 1 else f"its {n} runs that were"
+            remarks.append(
+                f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
+                f"publication: for a total there, {kept.largest_run}"
             )
         return tuple(remarks)
 

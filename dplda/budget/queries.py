@@ -121,6 +121,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
+        incomplete=tuple(run.id for run in runs if not run.released and run.status != Status.RESERVED),
         refused=bool(runs) and runs[-1].status == Status.REFUSED,
         capacity=capacity,
         limit=None if least == name else (least, state.grant(least)),

@@ -51,14 +51,9 @@ class Quote:
                 "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
                 "after looking."
             )
-        # Where both guarantees are the same, only runs that did not come to their end can make the sums differ.
-        same = alone == self.dataset.guaranteed
-        if not (same and alone.holds) or self.dataset.grant.unbounded or self.dataset.parallel:
+        kept = self.dataset.as_reports_count
+        if kept is None or (kept.counted + self.cost).fits(kept.capacity):
             return ""
-        limit = accountant.capacity(*alone.largest_total)
-        if (self.dataset.counted_alone + self.cost).fits(limit):
-            return ""
-        kept = replace(self.dataset, counted=self.dataset.counted_alone, capacity=limit)
         return (
             f"{about}an earlier run was interrupted, or refused after it had been reserved. Its rest was returned, but "
             "how it ended is not for publication, so reports count it in full. With this run, that is more than "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dplda.audit.answers import Question
     from dplda.budget import RunRecord
     from dplda.report import AllRuns, Wording
+    from dplda.report.facts import RunWithoutTopics
     from dplda.runs.questions import Findings
     from dplda.runs.released_table import Tables
 
@@ -93,27 +94,30 @@ def report(
     The page needs no network. It shows the latest counts and words of the same dataset, or those of the runs of `count`
     and `words` among the RUNs. The page of one run of `dplda ask`, by its id, dataset or folder, is that of its
     questions and answers. A paper is for those who must approve a publication: an entry for a public registry, a
-    checklist, or an impact assessment. It shows no topics.
+    checklist, or an impact assessment. It may also be about a run of `count` or `words`, and shows no topics.
     """
     from dplda.model.examples import load
     from dplda.report import Wording
     from dplda.report.answers_page import write_answers
+    from dplda.runs.plan_parts import refuse_unanswered
     from dplda.runs.questions import load_findings
     from dplda.runs.tabulation import tables_of
 
     records = {run: _recorded(run, ledger_path) for run in runs}
-    runs, counted = _apart(runs, records)
+    for record in filter(None, records.values()):
+        refuse_unanswered(record)
     if wanted := {paper: file for paper, file in papers.items() if file is not None}:
         if len(runs) > 1 or names or run_names or hide or output:
             raise click.UsageError(
                 f"--{next(iter(wanted))} is about one run and shows no topics: give one RUN, no --name, no --run-name, "
                 "no --hide, no --output."
             )
-        run = _with_model(runs[0], records[runs[0]])
-        _write_papers(wanted, run, answers_path, _wording(title).title, same_text, as_json, ledger_path)
+        about = _about(runs[0], records[runs[0]], ledger_path)
+        _write_papers(wanted, about, answers_path, _wording(title).title, same_text, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
+    runs, counted = _apart(runs, records)
     output = output or Path(_PAGE)
     refuse_existing(output)
     plan = None if len(runs) > 1 or counted else _plan(runs[0], records[runs[0]], ledger_path)
@@ -183,14 +187,14 @@ def _tell_written(output: Path, runs: Sequence[str | None], *, as_json: bool, pr
 
 def _write_papers(
     papers: Mapping[str, Path],
-    run: str,
+    model: TopicModel | RunWithoutTopics,
     answers_path: Path | None,
     title: str,
     same_text: Sequence[str],
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Write each of `papers` about `run` into its file, and say which answers are missing."""
+    """Write each of `papers` about the run of `model` into its file, and say which answers are missing."""
     from dplda.audit.answers import Answers
     from dplda.audit.compliance_forms import write_form
 
@@ -199,7 +203,6 @@ def _write_papers(
     if len(set(papers.values())) < len(papers):
         raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
-    model = open_model(run, ledger_path)
     together = _guarantees(_shown_runs([model]), ledger_path, same_text).get(model.facts.dataset or "")
     missing: dict[str, Question] = {}
     texts: dict[Path, str] = {}
@@ -358,6 +361,17 @@ def _with_model(run: str, record: RunRecord | None) -> str:
     return str(record.parameters.get("of") or run)
 
 
+def _about(run: str, record: RunRecord | None, ledger_path: Path | None) -> TopicModel | RunWithoutTopics:
+    """Return what a paper about `run` is about: the topics of it, or of what it tabulates, or its answers alone."""
+    from dplda.report.facts import RunWithoutTopics
+    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import indicators_of
+
+    if record is not None and not record.model and (is_plan(record) or indicators_of(record)):
+        return RunWithoutTopics.of(record)
+    return open_model(_with_model(run, record), ledger_path)
+
+
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Sequence[RunRecord]) -> list[Tables]:
     """Return what the ledger, if it exists, has about the topics of `models`, and the counts and words of their texts.
 
@@ -383,7 +397,7 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     ]
 
 
-def _shown_runs(models: Sequence[TopicModel]) -> dict[str, set[str]]:
+def _shown_runs(models: Sequence[TopicModel | RunWithoutTopics]) -> dict[str, set[str]]:
     """Return the runs of `models` by dataset."""
     found: dict[str, set[str]] = {}
     for model in models:

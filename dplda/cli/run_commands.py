@@ -92,13 +92,23 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
-    from dplda.budget.ledger_records import released_in_words
-
     requested, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.status_in_words
     if record.parameters.get("kind"):
-        status += f", {released_in_words(record.parameters)}"
+        status += f", {_answered(record)}"
     return record.id, record.dataset, requested, spent, delta, "yes" if record.sound else "NO", status
+
+
+def _answered(record: RunRecord) -> str:
+    """Say what `record` released, or was asked for if it released nothing, in words."""
+    from dplda.budget.ledger_records import released_in_words
+    from dplda.runs.plan_parts import is_plan, reasons_of
+
+    what = released_in_words(record.parameters)
+    if record.result is None:
+        return f"asked for {what}"
+    reasons = reasons_of(record) if is_plan(record) else []
+    return what if not any(reasons) else f"answers to {reasons.count('')} of {len(reasons)} questions"
 
 
 def _spent(record: RunRecord) -> float:

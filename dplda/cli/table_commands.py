@@ -318,7 +318,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.runs.counting import is_count, load_counts
     from dplda.runs.evaluation import is_evaluation
     from dplda.runs.group_words import is_words, load_words
-    from dplda.runs.plan_parts import is_plan
+    from dplda.runs.plan_parts import is_plan, refuse_unanswered
     from dplda.runs.questions import load_findings
     from dplda.runs.released_table import tables_about
     from dplda.runs.series import is_path, load
@@ -357,6 +357,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         for line in () if as_json else wrote:
             say(line)
         return
+    refuse_unanswered(record)
     found = [record] if record.result is not None else tables_of(ledger, record.id)
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Self
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH
-from dplda.base.software import describe
+from dplda.base.errors import InputError
+from dplda.base.software import describe, software_of
+from dplda.budget import RunRecord
 from dplda.budget.accountant import capacity, zcdp
 from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
 from dplda.budget.ledger_records import released_in_words
@@ -76,13 +78,44 @@ class Quoted:
 
 
 @dataclass(frozen=True)
+class RunWithoutTopics:
+    """A run that released answers and no topics, such as counts, with what a `TopicModel` tells of a run."""
+
+    privacy: PrivacyStatement
+    """The guarantee."""
+    facts: RunFacts
+    """Its public settings; ``other_answers`` are all that it was asked."""
+
+    @classmethod
+    def of(cls, run: RunRecord) -> Self:
+        """Read a `run` from the ledger that released something. Raises `InputError` for one that did not."""
+        if run.result is None:
+            raise InputError(f"run {run.id} released nothing ({run.status_in_words}).")
+        asked = run.parameters.get("other_answers") or [released_in_words(run.parameters)]
+        if any(question["kind"] == "fit" for question in run.parameters.get("questions", ())):
+            asked = ["topics", *asked]  # which were not found
+        facts = RunFacts(
+            run=run.id,
+            dataset=run.dataset,
+            series=None if run.batch is None else run.dataset,
+            batch=run.batch,
+            software=software_of(run.parameters),
+            epsilon=run.epsilon,
+            delta=run.delta,
+            adjacency=run.adjacency,
+            other_answers=tuple(asked),
+        )
+        return cls(PrivacyStatement.from_json(dict(run.result["privacy"])), facts)
+
+
+@dataclass(frozen=True)
 class Facts:
     """The facts of a run of `model`, and of all runs `together` that a ledger has recorded, if it knows the run.
 
     ``facts[key]`` are the sentences that answer the question with that key of `TITLES`.
     """
 
-    model: TopicModel
+    model: TopicModel | RunWithoutTopics
     together: AllRuns | None = None
 
     def __getitem__(self, key: str) -> tuple[str, ...]:
@@ -102,6 +135,11 @@ class Facts:
         return self.model.facts
 
     @property
+    def topics(self) -> TopicModel | None:
+        """The topics of the run; None if it released answers alone."""
+        return self.model if isinstance(self.model, TopicModel) else None
+
+    @property
     def other_answers(self) -> list[str]:
         """What the run was asked besides topics, in words; empty if it was a fit alone."""
         return [shown(each) for each in self.recorded.other_answers or ()]
@@ -114,6 +152,8 @@ class Facts:
     @property
     def title(self) -> str:
         """The title of a paper, unless another is given."""
+        if self.topics is None:
+            return f"Answers about {self.dataset}"
         return f"{'Topics and answers about' if self.other_answers else 'Topics of'} {self.dataset}"
 
     @property
@@ -154,7 +194,7 @@ class Facts:
     @property
     def size(self) -> str:
         """The released number of units in words; empty if it was not released."""
-        return promise.size(self.model)[0]
+        return promise.size(self.topics)[0] if self.topics is not None else ""
 
     @property
     def rarest(self) -> str:

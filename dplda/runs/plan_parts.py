@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.ledger_records import READ
 
@@ -15,6 +16,19 @@ _RECORDED = {"tabulate": "table", "count": "count", "words": "words"}  # kinds o
 def is_plan(run: RunRecord) -> bool:
     """Whether `run` is a run of a plan that has an answer, also if it did not come to its end."""
     return run.parameters.get("kind") == PLAN and run.result is not None
+
+
+def reasons_of(run: RunRecord) -> list[str]:
+    """Return why each question of a run of a plan has no answer; empty for one that has. Without any, all have one."""
+    return [] if run.result is None else list(run.result.get("reasons", ()))
+
+
+def refuse_unanswered(run: RunRecord) -> None:
+    """Raise `InputError` if `run` is of a plan and has come to no answer."""
+    if run.parameters.get("kind") == PLAN and run.result is None:
+        n = len(run.parameters["questions"])
+        none = "no answer to its question" if n == 1 else f"no answer to any of its {n} questions"
+        raise InputError(f"run {run.id} came to {none} ({run.status_in_words}).")
 
 
 def parts_of(run: RunRecord) -> list[RunRecord]:

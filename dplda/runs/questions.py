@@ -30,7 +30,7 @@ from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
 from dplda.runs.group_words import is_words, least_groups, load_words, plan_words
 from dplda.runs.indicator_tables import Counts, Words
-from dplda.runs.plan_parts import PLAN, is_plan, parts_of, with_parts
+from dplda.runs.plan_parts import PLAN, is_plan, parts_of, reasons_of, refuse_unanswered, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
 from dplda.runs.tabulation import Grouping, outlook_of_groups, plan_tables, prepare_tables, subject, with_documents
@@ -255,7 +255,12 @@ def plan_questions(
         privacy=replace(base.privacy, epsilon=options.epsilon, delta=options.delta),
         events=tuple(events),
         statistics=statistics,
-        parameters={**base.parameters, **(of_run if "fit" in kinds else {}), "kind": PLAN, "questions": asked},
+        parameters={
+            **base.parameters,
+            **(of_run if "fit" in kinds else {"other_answers": others}),
+            "kind": PLAN,
+            "questions": asked,
+        },
         learn=learn,
         outlook=(*outlook, *hints),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
@@ -357,6 +362,7 @@ def load_findings(run: RunRecord, model: TopicModel | None, *, sampling: bool = 
 
     With `sampling`, intervals also cover the sampling error, as if the documents were drawn from a larger population.
     """
+    refuse_unanswered(run)
     if not is_plan(run) or run.result is None:
         raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs` (Ledger.runs).")
     kinds = {"tabulate": Tables, "count": Counts, "words": Words}
@@ -372,7 +378,7 @@ def load_findings(run: RunRecord, model: TopicModel | None, *, sampling: bool = 
             else kinds[kind].of_released(answer, run=run.id, of=run.id, dataset=run.dataset, sampling=sampling)
             for (_, kind), answer in zip(asked, run.result["answers"], strict=True)
         ),
-        tuple(run.result.get("reasons", ())),
+        tuple(reasons_of(run)),
     )
 
 

@@ -242,28 +242,33 @@ class Run(Generic[Result]):
                 raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
             yield _Unrecorded()
             return
-        recorder = ledger.reserve(
-            run=self.id,
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            privacy=self.privacy,
-            events=self.events,
-            parameters={
-                **self.parameters,
-                "software": made_by,
-                PLACES: ledger.place_codes(self.corpus.named_places),
-                READ: ledger.place_codes([self.corpus.identity]),
-            },
-            sound=not self.reason,
-            batch=self.batch,
-            id_field=self.corpus.id_field,
-        )
+        recorder: Reservation | None = None
         try:
+            recorder = ledger.reserve(
+                run=self.id,
+                dataset=self.dataset,
+                unit=self.corpus.unit,
+                privacy=self.privacy,
+                events=self.events,
+                parameters={
+                    **self.parameters,
+                    "software": made_by,
+                    PLACES: ledger.place_codes(self.corpus.named_places),
+                    READ: ledger.place_codes([self.corpus.identity]),
+                },
+                sound=not self.reason,
+                batch=self.batch,
+                id_field=self.corpus.id_field,
+            )
             yield recorder
         except BaseException as error:
-            recorder.abandon(*_ending(error))
-            if isinstance(error, KeyboardInterrupt):
-                error.add_note(self._spent_when_stopped(ledger.run(self.id)))
+            stopped = isinstance(error, KeyboardInterrupt)
+            if stopped and recorder is None:  # while it was reserved: the ledger may have it already
+                recorder = ledger.reservation(self.id)
+            if recorder is not None:
+                recorder.abandon(*_ending(error))
+                if stopped:
+                    error.add_note(self._spent_when_stopped(ledger.run(self.id)))
             raise
 
     def _spent(self, charged: Sequence[Event], *, recorded: bool) -> str:
@@ -283,7 +288,10 @@ class Run(Generic[Result]):
     def _spent_when_stopped(self, record: RunRecord) -> str:
         """Return what an interrupted run spent, according to the ledger."""
         if not record.is_charged:
-            return f"Run {self.id} had charged nothing: the ledger has returned its whole budget."
+            return (
+                f"Run {self.id} had charged nothing: the ledger has returned its whole budget, but reports count it in "
+                "full, since how it ended is not for publication."
+            )
         again = "" if record.result is None else f" Its answers so far: dplda tables {self.id}"
         if self.reason:
             return f"Run {self.id} is {self.reason}; the ledger keeps a record of it.{again}"

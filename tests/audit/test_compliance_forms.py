@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from handmade import make_model, with_facts
-from report_data import HOSTILE, all_runs, run_model
+from report_data import HOSTILE, all_runs, run_model, run_without_topics
 from test_documentation import ROOT, commands, options_of
 
 from dplda.audit.answers import QUESTIONS, Answers
@@ -129,6 +129,20 @@ def test_a_paper_about_a_plan_is_about_all_of_its_answers(kind: str) -> None:
         assert "numbers of persons by ward" in text
         assert "topics only" not in text
         assert "ther questions about the documents" in text
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_paper_about_answers_alone_speaks_of_no_topics_that_were_released(kind: str) -> None:
+    text, missing = write_form(kind, run_without_topics(), all_runs())
+    assert [question.name for question in missing] == list(FORMS[kind].asks)
+    assert "Answers about toys" in text
+    found = {
+        "registry": ("data_product_type: Summary statistics", "Answers to questions about the documents"),
+        "assessment": ("Questions about the documents are answered from noisy sums.", "numbers of documents in each"),
+        "checklist": ("Numbers and shares have intervals, and no", "No model is learned; what was given as public"),
+    }
+    assert [words for words in found[kind] if words not in text] == []
+    assert "topic model" not in text.casefold()
 
 
 def test_answers_turn_open_points_into_answered_ones_and_no_others() -> None:

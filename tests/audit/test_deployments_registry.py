@@ -102,7 +102,7 @@ def test_a_run_without_a_guarantee_has_no_paper() -> None:
     [
         ("purpos: x", "answers 'purpos', which nobody asks. Did you mean purpose?"),
         ("zzzz: x", "answers 'zzzz', which nobody asks. Known are: curators, authors"),
-        ("purpose: [a]", "the answer purpose must be a text, not list: what the topics are used for."),
+        ("purpose: [a]", "the answer purpose must be a text, not list: what the results are used for."),
         ("purpose: 7", "the answer purpose must be a text, not int"),
         ("curators: {a: b}", "the answer curators must be a text or a list of texts"),
         ("curators: ['']", "the answer curators must be a text or a list of texts"),

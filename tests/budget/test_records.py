@@ -346,6 +346,9 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     left = float(quoted(0.6).rpartition("Within it, one more run may have up to epsilon ")[2].split()[0])
     assert left == pytest.approx(gaussian_epsilon((0.4 * whole) ** 0.5, 1e-6), rel=0.01)
     assert left < gaussian_epsilon((0.4 * whole) ** 0.5, 1e-6)
+    (remark,) = ledger.dataset("reviews").remarks
+    assert remark.startswith("reports count in full its run that was interrupted, refused or failed, since how a run")
+    assert remark.endswith(f"for a total there, one more run may have up to epsilon {left:g} at delta 1e-06")
     spend(ledger, events=[gaussian(mu_squared=0.6 * whole)])
     record = ledger.dataset("reviews")
     assert record.guarantee == "the guarantee is the whole grant: epsilon 6 at delta 1e-06"

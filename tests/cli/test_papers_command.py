@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from handmade import make_model
 from ledger_helpers import DEFAULT_TOTAL
+from report_data import run_without_topics
 
 from dplda.audit.compliance_forms import FORMS
+from dplda.base.config import PrivacySettings
+from dplda.budget import Ledger
+from dplda.budget.events import Event
+
+
+def asked(result: dict[str, Any] | None, **changes: Any) -> str:
+    """A run of `dplda ask` with two questions without topics, which `result` answers; returns its id."""
+    reservation = Ledger().reserve(
+        dataset="tickets",
+        unit="document",
+        privacy=PrivacySettings(epsilon=1.0),
+        events=[Event(stage="table", noise_multiplier=6.0)],
+        parameters={"kind": "plan", "questions": [{"kind": "count", "question": f"{i}?"} for i in (1, 2)], **changes},
+        sound=True,
+    )
+    if result is not None:
+        reservation.finish(model=None, seconds={}, result=result)
+    return reservation.run
 
 
 @pytest.fixture
@@ -75,6 +95,30 @@ def test_what_fits_nothing_is_one_line_and_writes_nothing(
     assert message in answer.err
     assert not (home / "registry.yaml").exists()
     assert not (home / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"other_answers": ["numbers of persons"]}, {"kind": "count", "by": ["ward"]}, {"kind": "words"}]
+)
+def test_a_paper_is_written_about_a_run_without_topics(dplda, home: Path, parameters: dict[str, Any]) -> None:
+    answers = {"answers": [None, None], "reasons": ["too few", "too few"]}
+    statement = run_without_topics().privacy.to_json()
+    result = {**answers, "tables": [], "by": [], "privacy": statement}
+    run = asked(result, **parameters)
+    answer = dplda("report", run, "--assessment", home / "paper.md")
+    assert answer.status == 0, answer.err
+    text = (home / "paper.md").read_text(encoding="utf-8")
+    assert f"publication of all answers of run\n{run} of dplda on dataset tickets" in text
+    assert f"the guarantee is the whole grant: {DEFAULT_TOTAL}" in text, "the ledger was asked"
+
+
+def test_a_plan_that_came_to_no_answer_says_so(dplda, home: Path) -> None:
+    run = asked(None)
+    for command in (("tables", run), ("report", run), ("report", run, "--assessment", home / "paper.md")):
+        answer = dplda(*command)
+        assert (answer.status, answer.err.count("\n")) == (2, 1)
+        assert f"run {run} came to no answer to any of its 2 questions (started and never finished: " in answer.err
+    assert not (home / "paper.md").exists()
 
 
 def test_two_runs_have_no_common_paper(dplda, run: str) -> None:

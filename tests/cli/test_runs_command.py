@@ -3,9 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from dplda.base.config import PrivacySettings
-from dplda.budget import Ledger
+from dplda.budget import Ledger, Reservation
 from dplda.budget.events import Event
 from dplda.budget.sketches import Fingerprint
+
+EVENT = Event(stage="a", noise_multiplier=6.0)
 
 
 def test_an_empty_ledger_says_how_to_start(dplda) -> None:
@@ -21,6 +23,25 @@ def test_runs_are_listed(dplda, saved: str) -> None:
     (run,) = dplda("runs", "--json").json["runs"]
     assert run["id"] == saved
     assert 0 < run["spent"]["epsilon"] < 1.25
+
+
+def test_the_status_of_a_plan_counts_the_answers_that_it_has(dplda) -> None:
+    def status() -> str:
+        return " ".join(dplda("runs").out.split())
+
+    def reserved() -> Reservation:
+        asked = {"unit": "document", "privacy": PrivacySettings(epsilon=1.0), "sound": True}
+        parameters = {"kind": "plan", "questions": [{}, {}]}
+        return Ledger().reserve(dataset="toys", events=[EVENT], parameters=parameters, **asked)
+
+    running = reserved()
+    assert "counted as wholly spent, asked for answers to 2 questions" in status()
+    running.keep(model=None, result={"reasons": ["", "not reached"]})
+    assert "counted as wholly spent, answers to 1 of 2 questions" in status()
+    running.finish(model=None, seconds={}, result={"reasons": []})
+    assert "done, answers to 2 questions" in status()
+    reserved().abandon("cancelled", "interrupted")
+    assert "cancelled: interrupted, asked for answers to 2 questions" in status()
 
 
 def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:

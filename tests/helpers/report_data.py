@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from handmade import make_model
+from ledger_helpers import a_run
 
 from dplda.budget import Status
 from dplda.budget.accountant import calibrate
@@ -19,6 +20,7 @@ from dplda.learning.placements.default import shares
 from dplda.model import TopicModel
 from dplda.private.attributes import OTHER
 from dplda.report import AllRuns
+from dplda.report.facts import RunWithoutTopics
 from dplda.runs.released_table import ReleasedTable, Tables
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}  # elements without an end
@@ -88,6 +90,19 @@ def run_model(
         documents=5000,
     )
     return replace(model, vocabulary=words or model.vocabulary, privacy=statement, facts=facts)
+
+
+def run_without_topics(unit: str = "document", **parameters: Any) -> RunWithoutTopics:
+    """What a plan of one count released, as the ledger has recorded it; `parameters` that are None are left out."""
+    given = {
+        "kind": "plan",
+        "questions": [{"kind": "count"}],
+        "other_answers": ["numbers of documents in each category"],
+    }
+    kept = {name: value for name, value in (given | parameters).items() if value is not None}
+    privacy = run_model(unit=unit).privacy.to_json()
+    result = {"answers": [None], "privacy": privacy}
+    return RunWithoutTopics.of(a_run(dataset="toys", unit=unit, epsilon=3.0, parameters=kept, result=result))
 
 
 def all_runs(runs: int = 1, **changes: Any) -> AllRuns:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from handmade import with_facts
-from report_data import HOSTILE, all_runs, run_model
+from report_data import HOSTILE, all_runs, run_model, run_without_topics
 
 from dplda.budget.accountant import capacity, gaussian_epsilon, zcdp
 from dplda.budget.events import Event
@@ -29,6 +29,23 @@ def said(facts: Facts, key: str) -> str:
     return " ".join(facts[key])
 
 
+def test_what_is_said_of_answers_alone_is_not_about_topics() -> None:
+    facts = Facts(run_without_topics(), all_runs())
+    assert [key for key in TITLES if key != "others" and "topic" in said(facts, key)] == []
+    assert facts.title == "Answers about toys"
+    assert "Answers to questions, each with noise of its own: numbers of documents in each category." in said(
+        facts, "released"
+    )
+    assert "Epsilon 3 and delta 1e-06 were given before the run, for all answers together." in said(facts, "chosen")
+    asked = [{"kind": "fit"}, {"kind": "count"}]
+    assert Facts(run_without_topics(questions=asked)).other_answers == [
+        "topics",
+        "numbers of documents in each category",
+    ]
+    alone = run_without_topics(kind="count", by=["ward"], other_answers=None)
+    assert Facts(alone).other_answers == ["counts by ward"]
+
+
 @pytest.mark.parametrize(
     "facts",
     [
@@ -40,6 +57,8 @@ def said(facts: Facts, key: str) -> str:
         Facts(run_model(words=HOSTILE), all_runs()),
         Facts(with_facts(run_model(), **PLAN), all_runs()),
         Facts(run_model(sound=False, epsilon=math.inf, reason="NOT PRIVATE: exact")),
+        Facts(run_without_topics(), all_runs()),
+        Facts(run_without_topics(unit="customer"), all_runs(2)),
     ],
 )
 def test_every_question_is_answered_in_whole_sentences_without_words_of_topics(facts: Facts) -> None:
@@ -52,7 +71,7 @@ def test_every_question_is_answered_in_whole_sentences_without_words_of_topics(f
             assert " ." not in sentence
             assert " ," not in sentence
             assert "  " not in sentence
-            assert not any(word in sentence for word in facts.model.vocabulary), sentence
+            assert facts.topics is None or not any(word in sentence for word in facts.topics.vocabulary), sentence
     with pytest.raises(KeyError):
         facts["nothing"]
 

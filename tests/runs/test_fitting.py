@@ -407,12 +407,29 @@ def test_an_interrupt_passes_with_a_note_on_what_the_ledger_keeps(planted, ledge
     whole = cost(run.events).mu_squared
     if stage == "read":
         assert run.cost.mu_squared == 0
-        assert "charged nothing: the ledger has returned its whole budget" in note
+        assert "charged nothing: the ledger has returned its whole budget, but reports count it in full" in note
     else:
         assert 0 < run.cost.mu_squared <= whole
         assert f"{run.cost.mu_squared / whole:.1%} of its budget" in note
         assert "is still that of the whole run, epsilon 1.99" in note
         assert (run.cost.mu_squared < 0.9 * whole) == (stage == "core")
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_an_interrupt_while_the_budget_is_reserved_returns_it(planted, ledger, monkeypatch, recorded):
+    def interrupted(self, **plan):
+        if recorded:
+            reserve(self, **plan)
+        raise KeyboardInterrupt
+
+    reserve = dplda.Ledger.reserve
+    monkeypatch.setattr(dplda.Ledger, "reserve", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger)
+    runs = ledger.runs()
+    assert [(run.status_in_words, run.is_charged) for run in runs] == [("cancelled: interrupted", False)] * recorded
+    notes = getattr(caught.value, "__notes__", [])
+    assert [note.split(":")[0] for note in notes] == [f"Run {run.id} had charged nothing" for run in runs]
 
 
 def test_an_interrupted_run_that_is_not_private_says_so(planted, ledger):
