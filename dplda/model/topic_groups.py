@@ -139,6 +139,7 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
         and tuple(model.facts.topic_sentences[part[0]] if len(part) == 1 else "" for part in parts),
         topic_probabilities=None,
         word_probabilities=None,
+        given=model.facts.given and tuple(all(model.facts.given[topic] for topic in part) for part in parts),
         merged=tuple(tuple(sorted(topic for each in part for topic in of_run[each])) for part in parts),
         group_labels=(),
         made_names=tuple((place,) for place, part in enumerate(parts) if len(part) == 1 and part[0] in made),
@@ -345,8 +346,9 @@ def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, 
     """
     if len(other.topics) < len(model.topics):
         return False
-    surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
-    finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
+    surely_there = (model.probabilities[topic] or 0.0) >= _PROBABLE if model.probabilities else not _is_noisy(model)
+    probable = [chance for chance in other.probabilities if chance is not None]
+    finds_topics = float(np.mean(probable)) >= _FINDS if probable else not _is_noisy(other)
     return surely_there and finds_topics and float(largest[topic]) < APART
 
 
