@@ -208,10 +208,15 @@ def _about_prior(model: TopicModel) -> str:
         return (
             f"It could not be shown that the prior ({prior.source}) explains these texts: they were fitted without it."
         )
+    given, chosen = facts.n_given, len(model.topics) - facts.n_given
+    are = (
+        f"These are the {chosen} of {prior.topics} prior topics that the texts contain most" if chosen else "These are"
+    )
+    which = "Which of the prior topics were chosen, and how" if chosen else "How"
+    besides = f"{', besides' * (chosen > 0)} {given} that you gave" if given else ""
     return (
-        f"These are the {len(model.topics)} of {prior.topics} prior topics that the texts contain most (prior: "
-        f"{prior.source}): {facts.prior_share:.0%} of the text is about them, and the shares below sum to 100 %. Their "
-        "words are the prior's. Which of the prior topics were chosen, and how common each is, was learned privately."
+        f"{are}{besides} (prior: {prior.source}): {facts.prior_share:.0%} of the text is about them, and the shares "
+        f"below sum to 100 %. Their words are the prior's. {which} common each is, was learned privately."
     )
 
 

@@ -293,9 +293,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
         "generate, and not in yours, which are often shorter, so that theirs is lower; topics are alike from 0.5 on, "
-        "each like one other at most. A topic is only in one run if the other has nothing near it, which "
-        "noise hardly explains. An unclear one may be missing from the other run because of noise, be called noise "
-        "there, or be blended with another one (from 0.3 on). Topics called noise are not compared."
+        "each like one other at most. A topic is only in one run if the other has as many topics or more and nothing "
+        "near it, which noise hardly explains. An unclear one may be missing from the other run because of noise, be "
+        "called noise there, or be blended with another one (from 0.3 on). Topics called noise are not compared. "
+        f"{compared.fewer_topics}".rstrip()
     )
     if any(share["low"] is None for part in shares for share in part):
         say(
@@ -328,6 +329,7 @@ def _contrast_record(
         "private": all(model.privacy.sound for model in models),
         "words": [len(model.vocabulary) for model in models],
         "shared_words": len(compared.words),
+        "notes": [note for note in (compared.too_few_words, compared.fewer_topics) if note],
         "same": [
             {
                 "topics": list(pair.topics),

@@ -15,6 +15,7 @@ import click
 from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import MODELS, find_ledger, json_option, ledger_option
+from dplda.cli.topics_command import how_sure
 from dplda.model import TopicModel
 from dplda.model.topic_model import TEXT_FILE, load
 from dplda.text.reading_options import JOINER
@@ -169,9 +170,14 @@ def _saved_models(folder: Path, ledger_path: Path | None) -> Iterator[tuple[str,
 
 def _row(found: _Found) -> tuple[str, ...]:
     places = ", ".join(f"{word} {place}" for word, place in found.ranks.items())
-    real = f" {found.model.probabilities[found.topic]:.0%}" if found.model.probabilities else ""
     title = f"{found.topic} {found.model.topic_names.get(found.topic, '')}".strip()
-    return found.name, title, f"{found.verdict or '–'}{real}", places, " ".join(found.first_words)
+    return (
+        found.name,
+        title,
+        f"{found.verdict or '–'}{how_sure(found.model, found.topic)}",
+        places,
+        " ".join(found.first_words),
+    )
 
 
 def _json(found: _Found) -> dict[str, Any]:

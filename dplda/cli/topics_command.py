@@ -168,7 +168,8 @@ def topics_json(
     There are also, where they are known:
 
     - ``real``: the probability that an ordinary fit, without noise and with the 2,000 most frequent words, has the
-      topic;
+      topic; null of a topic that was given;
+    - ``given``: whether seed words gave the topic, so that the run did not choose it among those of the prior;
     - ``among_ten``: for each word the probability that it is among the topic's first ten in the fit without noise;
     - ``share``: the topic's share by a table, with its interval, from `shares`.
     """
@@ -179,6 +180,7 @@ def topics_json(
         | ({"name": model.topic_names[n]} if n in model.topic_names else {})
         | ({"sentence": model.topic_sentences[n]} if n in model.topic_sentences else {})
         | ({"real": model.probabilities[n]} if model.probabilities else {})
+        | ({"given": n in model.given} if model.given else {})
         | ({"among_ten": model.word_probabilities[n]} if model.word_probabilities else {})
         | ({"share": shares[n]} if shares else {})
         for n, (verdict, share, words) in numbered
@@ -205,12 +207,12 @@ def show_topics(
     listed = every if noise else [every[topic] for topic in model.listed_topics]
     words = [[word for word, _ in ranked] for ranked in model.relevant_words(top, relevance)]
     if sure is not None:
-        listed = [t for t in every if t.get("real", 0.0) >= sure]
+        listed = [t for t in every if (t.get("real") or 0.0) >= sure]
         words = [[word for word, p in chances.items() if p >= sure] for chances in model.word_probabilities] or words
     rows = (
         (
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
-            f"{t['verdict'] or '–'}" + (f" {t['real']:.0%}" if "real" in t else ""),
+            f"{t['verdict'] or '–'}{how_sure(model, t['topic'])}",
             _share(t),
             " ".join(words[t["topic"]]) or ("–" if sure is None else "(no word is that sure)"),
         )
@@ -233,11 +235,15 @@ def show_topics(
         from dplda.report.wording import DIVIDED
 
         divided = "shares are of this part" if shares is None else f"shares are of all known words: {DIVIDED}"
-        found = f"about {sum(model.probabilities):.0f} of {len(every)}" if model.probabilities else "some"
+        chances = [chance for chance in model.probabilities if chance is not None]
+        found = f"about {sum(chances):.0f} of {len(chances)}" if chances else "some"
+        given, like = len(model.given), "the others" if model.given else "them"
+        fits = (
+            f" Of topics that were chosen like {like}, an ordinary fit finds {found}; no released number tells which."
+        )
         say(
-            f"These are topics of the prior. {model.facts.prior_share or 0:.0%} of the text is about them, and "
-            f"{divided}. Of topics that were chosen like them, an ordinary fit finds {found}; no released number tells "
-            "which."
+            f"These are topics of the prior{f', and {given} that you gave' * bool(given)}. "
+            f"{model.facts.prior_share or 0:.0%} of the text is about them, and {divided}.{fits * (given < len(every))}"
         )
     elif set(model.verdicts) == {"noise"}:
         say(
@@ -255,6 +261,12 @@ def show_topics(
         name = shlex.quote(typed or model.facts.run or "RUN")
         what = "topic is" if hidden == 1 else "topics are"
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
+
+
+def how_sure(model: TopicModel, topic: int) -> str:
+    """Return what follows the verdict of `topic`: its probability, or that it was given; empty if neither is known."""
+    chance = model.probabilities[topic] if model.probabilities else None
+    return ", given" if topic in model.given else "" if chance is None else f" {chance:.0%}"
 
 
 def _share(topic: dict[str, Any]) -> str:

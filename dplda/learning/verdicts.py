@@ -166,15 +166,22 @@ def evidence_of_pairs(mixture: PairMixture, cosines: np.ndarray, size: RunSize) 
     return np.column_stack([*apart, _nearest(mixture.topics), size.numbers(mixture.topics, mixture.prevalence)])
 
 
-def of_prior(signal: np.ndarray, known: int) -> dict[str, list[Any]]:
+def of_prior(signal: np.ndarray, known: int, given: int = 0) -> dict[str, list[Any]]:
     """Return the probability that each topic that was chosen among `known` ones of a prior is real, and its verdict.
+
+    The first `given` topics were guided and not chosen: their probability is not known, and they are listed in the fact
+    ``given``. Their verdict says as of the others whether their sum stands out from the noise.
 
     `signal` (k,) are the quotients of the topics' noisy sums of proportions and the standard deviation of the noise.
     The probability is `_REAL_OF_PRIOR` times a bound on the probability that the noise alone did not exceed such a sum
     for any of the known topics. Whether a word is among its topic's first ten is not known.
     """
     probabilities = _REAL_OF_PRIOR * np.clip(1 - known * norm.sf(signal), 0.0, 1.0)
-    return {"verdicts": of_probabilities(probabilities), "topic_probabilities": _rounded(probabilities)}
+    facts: dict[str, list[Any]] = {
+        "verdicts": of_probabilities(probabilities),
+        "topic_probabilities": [*[None] * given, *_rounded(probabilities[given:])],
+    }
+    return facts | ({"given": [topic < given for topic in range(len(signal))]} if given else {})
 
 
 def _log_odds(probabilities: np.ndarray) -> np.ndarray:

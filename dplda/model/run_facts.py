@@ -20,8 +20,13 @@ Verdict = Literal["clear", "weak", "noise"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CLEAR_FROM, NOISE_UNTIL = 0.6, 0.05  # probabilities that decide on a verdict
 _LIMITS = f"clear from {CLEAR_FROM:.0%}, noise up to {NOISE_UNTIL:.0%}, before rounding"
+_ABOUT_GIVEN = (
+    "A topic marked as given was made of seed words and prior topics, and is there whatever the texts contain. Its "
+    "verdict says only whether its share stands out from the noise, and a small share may be of other subjects that "
+    "use some of its words."
+)
 USEFUL = 1 / 3  # least share of clear topics, of those of the run, from which on its topics are called useful
-PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")
+PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities", "given")
 """The facts that list a value for each topic, and that not every run has."""
 
 
@@ -161,8 +166,10 @@ class RunFacts:
     # For each topic (`PER_TOPIC`).
     verdicts: tuple[Verdict, ...] | None = None
     """How probable it is that the topic is real (`dplda.learning.verdicts`)."""
-    topic_probabilities: tuple[float, ...] | None = None
+    topic_probabilities: tuple[float | None, ...] | None = None
     """The probability that an ordinary fit, without noise and with the 2,000 most frequent words, has the topic."""
+    given: tuple[bool, ...] | None = None
+    """Whether the topic is guided, so that it was not chosen, of a run that chose the others among prior topics."""
     word_probabilities: tuple[Mapping[str, float], ...] | None = None
     """The first ten words, each with the probability that it would be among them without noise."""
     topic_names: tuple[str, ...] | None = None
@@ -182,21 +189,29 @@ class RunFacts:
     def __post_init__(self) -> None:
         _check_types(self)
         words = (chance for chances in self.word_probabilities or () for chance in chances.values())
-        if not all(0 <= chance <= 1 for chance in (*(self.topic_probabilities or ()), *words)):
+        topics = (chance for chance in self.topic_probabilities or () if chance is not None)
+        if not all(0 <= chance <= 1 for chance in (*topics, *words)):
             raise InputError("the probabilities of topics and their words must be from 0 to 1.")
 
     @property
     def about_verdicts(self) -> str:
-        """What is to be said of the verdicts besides their meaning: of their percentages, and of merged topics."""
+        """What is to be said of verdicts besides their meaning: of percentages, and of given and merged topics."""
         told = []
-        if self.topic_probabilities:
+        if any(chance is not None for chance in self.topic_probabilities or ()):
             told.append(f"A percentage is the probability that it would: {_LIMITS}.")
+        if self.n_given:
+            told.append(_ABOUT_GIVEN)
         judged = zip(self.merged or (), self.verdicts or (), strict=False)
         if any(len(part) > 1 and verdict == "weak" for part, verdict in judged):
             told.append(
                 "Topics merged by hand count as weak: nothing tells whether an ordinary fit would find the mixture."
             )
         return " ".join(told)
+
+    @property
+    def n_given(self) -> int:
+        """The number of guided topics, which were `given` and not chosen."""
+        return sum(self.given or ())
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -139,6 +139,7 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
         and tuple(model.facts.topic_sentences[part[0]] if len(part) == 1 else "" for part in parts),
         topic_probabilities=None,
         word_probabilities=None,
+        given=model.facts.given and tuple(all(model.facts.given[topic] for topic in part) for part in parts),
         merged=tuple(tuple(sorted(topic for each in part for topic in of_run[each])) for part in parts),
         group_labels=(),
         made_names=tuple((place,) for place, part in enumerate(parts) if len(part) == 1 and part[0] in made),
@@ -200,11 +201,16 @@ class ComparedTopics:
     titles: tuple[tuple[str, ...], tuple[str, ...]]
     """What stands for each topic of both models (`TopicModel.titles`)."""
     only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]] = ((), ())
-    """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them."""
+    """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them.
+
+    There are none of a model with more topics than the other, which may blend what the first one tells apart.
+    """
     warning_label: str = ""
     """What marks it if one of the models has no proven guarantee (`PrivacyStatement.warning_label`)."""
     too_few_words: str = ""
     """Says that `words` are too few to tell which topics are the same; empty if they are enough."""
+    fewer_topics: str = ""
+    """Says which of the models has fewer topics, so that of the other none is in `only`; empty if neither has."""
 
     def __repr__(self) -> str:
         only, unclear = [len(found) for found in self.only], [len(found) for found in self.unclear]
@@ -245,7 +251,7 @@ class ComparedTopics:
     def unclear(self) -> tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]]:
         """All other topics of each model, each with the nearest topic of the other model.
 
-        The other run may lack them because of its noise alone.
+        The other run may lack them because of its noise alone, or because it has fewer topics.
         """
         known = (
             {pair.first for pair in (*self.same, *self.only[0])},
@@ -294,6 +300,13 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
     labels = first.privacy.warning_label, second.privacy.warning_label
+    fewer = ""
+    if len(first.topics) != len(second.topics):
+        (least, small), (larger, large) = sorted([(len(first.topics), "first"), (len(second.topics), "second")])
+        fewer = (
+            f"The {large} run has {larger} topics and the {small} one only {least}, which may blend what the {large} "
+            f"tells apart: no topic is called only in the {large}."
+        )
     most, few = max(len(first.vocabulary), len(second.vocabulary)), ""
     if len(words) < min(_FEWEST_WORDS, most / 2):
         few = (
@@ -308,6 +321,7 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
         too_few_words=few,
+        fewer_topics=fewer,
     )
     if compared.too_few_words:
         return compared
@@ -323,14 +337,18 @@ def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, 
     """Whether noise hardly explains that `other` has no `topic` of `model`.
 
     `largest` has the largest correlation of each topic of `model` with any topic of `other`, also with those that are
-    called noise there: a topic that one of these looks like is in that run, too.
+    called noise there: a topic that one of these looks like is in that run, too. A model with fewer topics than
+    `model` may lack one because it blends several.
 
     Of 277 topics this probable, in 23 pairs of runs on the same text, 2 were called absent (docs/design-log.md). Runs
     whose own topics are mostly noise were not measured, nor were models that do not know how probable their topics are:
     of them, nothing is called absent.
     """
-    surely_there = model.probabilities[topic] >= _PROBABLE if model.probabilities else not _is_noisy(model)
-    finds_topics = float(np.mean(other.probabilities)) >= _FINDS if other.probabilities else not _is_noisy(other)
+    if len(other.topics) < len(model.topics):
+        return False
+    surely_there = (model.probabilities[topic] or 0.0) >= _PROBABLE if model.probabilities else not _is_noisy(model)
+    probable = [chance for chance in other.probabilities if chance is not None]
+    finds_topics = float(np.mean(probable)) >= _FINDS if probable else not _is_noisy(other)
     return surely_there and finds_topics and float(largest[topic]) < APART
 
 

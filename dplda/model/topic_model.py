@@ -99,8 +99,8 @@ class TopicModel:
         return self.facts.verdicts or ()
 
     @property
-    def probabilities(self) -> tuple[float, ...]:
-        """The probability that each topic is real; empty if not known.
+    def probabilities(self) -> tuple[float | None, ...]:
+        """The probability that each topic is real; empty if not known, and None of a topic that was `given`.
 
         A topic is real if an ordinary fit of the same texts, without noise and with the 2,000 most frequent words, has
         a topic that collects the same documents. From released numbers alone, see `dplda.learning.verdicts`.
@@ -120,6 +120,11 @@ class TopicModel:
     def topic_names(self) -> dict[int, str]:
         """The names of topics, by their number: those of seed words, and those that `dplda label` gave."""
         return {topic: name for topic, name in enumerate(self.facts.topic_names or ()) if name}
+
+    @property
+    def given(self) -> frozenset[int]:
+        """The guided topics of a run with a prior: seed words gave them, and the run did not choose them."""
+        return frozenset(topic for topic, given in enumerate(self.facts.given or ()) if given)
 
     @property
     def topic_sentences(self) -> dict[int, str]:

@@ -84,8 +84,10 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
             )
         if unclear:
             left += (
-                f" In {shown(name)}, and perhaps in the other run too, whose noise may hide it: {'; '.join(unclear)}."
+                f" In {shown(name)}, and perhaps in the other run too, where noise or other topics may hide it: "
+                f"{'; '.join(unclear)}."
             )
+    left += f" {compared.fewer_topics}" * bool(compared.fewer_topics)
     nearest = "The numbers below tell which are nearest."
     same = (
         f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} alike in both runs. Each is shown as in "

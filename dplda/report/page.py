@@ -51,7 +51,7 @@ from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", "group_labels", "made_names"),
-    *("topic_probabilities", "word_probabilities", "software", "other_answers"),
+    *("topic_probabilities", "word_probabilities", "given", "software", "other_answers"),
 )
 _SETTING_NAMES = {
     "alpha0": "prior, sum of its parameters (alpha0)",
@@ -223,6 +223,7 @@ def run_section(
             "public": facts.prior is not None and facts.prior.declared_public,
             "share": "" if model.facts.prior_share is None else percent(model.facts.prior_share),
             "divided": "" if shares is None else DIVIDED,
+            "given": model.facts.n_given,
         },
         "guided": facts.seed_words,
         "series": facts.series,
@@ -384,7 +385,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
                 "prevalence": percent(float(shares[topic])),
                 "part": part,
                 "verdict": model.verdicts[topic] if model.verdicts else "",
-                "real": f" ({model.probabilities[topic]:.0%})" if model.probabilities else "",
+                "real": _how_sure(model, topic),
                 "words": [
                     {
                         "word": shown(word),
@@ -398,6 +399,12 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
             }
         )
     return cards
+
+
+def _how_sure(model: TopicModel, topic: int) -> str:
+    """Return what follows the verdict of `topic`: its probability, or that it was given; empty if neither is known."""
+    chance = model.probabilities[topic] if model.probabilities else None
+    return ", given" if topic in model.given else "" if chance is None else f" ({chance:.0%})"
 
 
 def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:

@@ -23,6 +23,7 @@ def topics(model: TopicModel, *, among_others: bool = False) -> str:
     told = str(total) if shown_topics == total else f"{shown_topics} of {total}"
     counts = {name: model.verdicts.count(name) for name in VERDICTS if name in model.verdicts}
     sure = ", ".join(f"{count} {name}" for name, count in counts.items())
+    sure += f"; {model.facts.n_given} given" * bool(sure and model.facts.n_given)
     left_out = "" if shown_topics == total else "; those called noise are not shown"
     told = f"{told} ({sure}{left_out})" if sure else told
     number = size(model)[0] if among_others else ""
@@ -72,11 +73,16 @@ def _use(judged: Sequence[TopicModel]) -> str:
     clear = sum(model.verdicts.count("clear") for model in judged)
     total = sum(len(model.verdicts) for model in judged)
     if judged[0].facts.prior_used:
-        found = sum(sum(model.probabilities) for model in judged)
-        some = f"about {found:.0f} of the {total}" if all(model.probabilities for model in judged) else "some of them"
+        given = sum(len(model.given) for model in judged)
+        found = sum(chance or 0.0 for model in judged for chance in model.probabilities)
+        known = all(model.probabilities for model in judged)
+        if given == total:
+            return "Use with care: the topics were given, and are there whatever the text contains."
+        some = f"about {found:.0f} of the {total - given}" if known else "some of them"
+        besides = f", besides {given} that the author gave" if given else ""
         return (
-            "Use with care: the topics come from the prior. An ordinary fit of the text, without noise, would find "
-            f"{some}; no released number tells which."
+            f"Use with care: the topics come from the prior{besides}. An ordinary fit of the text, without noise, "
+            f"would find {some}{' that were chosen' * bool(given)}; no released number tells which."
         )
     are, them = ("is", "it") if clear == 1 else ("are", "them")
     told = f"{clear} of {total} topics {are} clear: an ordinary fit, without noise, would probably find {them}, too."

@@ -210,7 +210,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
         counts=model.counts,
         names=model.topic_names,
         made_names=frozenset(topic for (topic, *others) in model.facts.made_names or () if not others),
-        probabilities=model.probabilities,
+        probabilities=tuple(chance or 0.0 for chance in model.probabilities),  # no series continues a run with a prior
         too_frequent=model.facts.frequent_words or (),
         run=model.facts.run,
     )

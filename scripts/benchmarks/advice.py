@@ -70,7 +70,7 @@ def _run(path: Path, options: Sequence[str], case: Case, seed: int) -> tuple[flo
             model = dplda.fit(corpus, **asked, ledger=False, simulate_seed=seed)
         except UnsupportedByData:
             return None
-    return float(len(model.vocabulary)), float(np.mean(model.probabilities))
+    return float(len(model.vocabulary)), float(np.mean([chance or 0.0 for chance in model.probabilities]))
 
 
 def _cases(files: Files, sizes: Sequence[int]) -> list[Case]:

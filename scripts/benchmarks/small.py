@@ -180,7 +180,7 @@ def _one(case: Labelled, corpus: dplda.Corpus, words: str, epsilon: float, seed:
             return None
     counts = case.of(model.vocabulary)
     coherence = float(npmi(model.topics, counts).mean())
-    sure, proportions = float(np.mean(model.probabilities)), model.transform(counts)
+    sure, proportions = float(np.mean([chance or 0.0 for chance in model.probabilities])), model.transform(counts)
     agreement, found = case.agreement(proportions, counts), float(case.in_ordinary(proportions).mean())
     return agreement, coherence, len(model.vocabulary), sure, found
 

@@ -12,6 +12,7 @@ import pytest
 from handmade import make_model
 
 from dplda.model import load
+from dplda.model.topic_groups import merge_topics
 
 
 @pytest.fixture
@@ -170,7 +171,7 @@ def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
     assert {tuple(pair["topics"]) for pair in record["same"]} >= {(topic, n - 1 - topic) for topic in listed}
     assert all(pair["correlation"] == pytest.approx(1.0, abs=0.01) for pair in record["same"])
     assert (record["shared_words"], record["words"]) == (len(other.vocabulary), [len(other.vocabulary)] * 2)
-    assert record["only"] == [[], []]
+    assert (record["only"], record["notes"]) == ([[], []], [])
     answer = dplda("contrast", "./m", "./n", "--output", "page.html")
     assert answer.status == 0, answer.err
     assert "the one like it in other-run" in answer.out
@@ -195,3 +196,7 @@ def test_collections_without_a_topic_in_common_are_told_so(dplda, model: Path, h
     shown = dplda("contrast", "./a", "./b").out
     assert shown.startswith("No topic is alike in both runs.")
     assert "nearest in" in shown
+    merge_topics(first, [(0, 1)]).save(home / "c")
+    (note,) = dplda("contrast", "./a", "./c", "--json").json["notes"]
+    assert note.startswith("The first run has 3 topics and the second one only 2")
+    assert note in " ".join(dplda("contrast", "./a", "./c").out.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,15 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
         "These are the 4 of 44 prior topics that the texts contain most (prior: public corpus public): " in answer.out
     )
     assert "% of the text is about them" in answer.out
+    words = dplda("topics", Ledger().runs()[-1].id, "--json").json["topics"][0]["words"]
+    (home / "seeds.yaml").write_text(f"known: [{', '.join(word for word, _ in words[:5])}]\n")
+    guided = dplda("fit", private, *FIT, *given, "--seed-words", "seeds.yaml")
+    said = " ".join(guided.out.split())
+    assert "These are the 3 of 44 prior topics that the texts contain most, besides 1 that you gave (prior: " in said
+    assert "These are topics of the prior, and 1 that you gave." in said
+    assert "an ordinary fit finds about 1 of 3; no released" in said
+    (row,) = [line for line in guided.out.splitlines() if line[:1].isdigit() and " known " in line]
+    assert re.search("(weak|noise), given", row)
     assert "learned from public corpus public: measured in the same text" in " ".join(
         dplda("evaluate", Ledger().runs()[-1].id, public, "--reference").err.split()
     )

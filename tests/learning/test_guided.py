@@ -100,6 +100,8 @@ def test_guided_topics_of_a_prior_are_never_left_out():
     first, unheard = (next(t for t, name in model.topic_names.items() if name == of) for of in ("first", "unheard"))
     assert model.verdicts[first] == "weak"
     assert model.verdicts[unheard] == "noise"
+    assert model.given == set(model.topic_names)
+    assert [chance is None for chance in model.probabilities] == [topic in model.given for topic in range(7)]
 
 
 @pytest.mark.parametrize(

@@ -137,3 +137,7 @@ def test_chosen_topics_of_a_prior_are_weak_and_noise_if_they_do_not_stand_out():
     assert sure["topic_probabilities"][0] == 0.39
     assert 0.38 < sure["topic_probabilities"][1] <= 0.39
     assert sure["verdicts"] == ["weak", "weak", "noise"]
+    assert "given" not in sure
+    given = verdicts.of_prior(np.array([5.0, 1.0, 40.0]), 80, given=2)
+    assert given["topic_probabilities"] == [None, None, 0.39], "those of chosen topics say nothing about given ones"
+    assert (given["verdicts"], given["given"]) == (["weak", "noise", "weak"], [True, True, False])

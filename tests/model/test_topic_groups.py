@@ -107,6 +107,13 @@ def test_a_merged_topic_is_weak_or_noise_if_all_its_topics_are(group, verdicts, 
     assert judged.facts.about_verdicts.startswith("A percentage is the probability that it would: clear from 60%")
 
 
+def test_a_merged_topic_is_given_if_all_its_topics_are():
+    judged = model_of(PAIRS, [0.25] * 4, verdicts=["weak"] * 4, given=[True, True, False, False])
+    assert merge_topics(judged, [[0, 1]]).given == {0}
+    assert merge_topics(judged, [[1, 2]]).given == {0}
+    assert merge_topics(judged, [[0, 2], [1, 3]]).given == set()
+
+
 @pytest.mark.parametrize("groups", [[[1]], [[0, 4]], [[0, 1], [1, 2]], [[-1, 2]], [[0, 0]]])
 def test_groups_that_make_no_sense_are_refused(groups):
     with pytest.raises(InputError, match="3,7"):

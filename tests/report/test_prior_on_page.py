@@ -49,6 +49,26 @@ def test_runs_with_and_without_a_prior_are_judged_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_charts")
+def test_given_topics_are_not_said_to_be_chosen_or_found(tmp_path: Path) -> None:
+    """A guided topic of a prior is there whatever the texts contain; it had 39 %, as if the texts had chosen it."""
+    facts = {"verdicts": ["weak"] * 3, "topic_probabilities": (None, 0.39, 0.39), "prior_used": True, "prior": PRIOR}
+    facts |= {"given": (True, False, False), "topic_names": ("fruit", "", "")}
+    write_report([with_facts(make_model(), **facts)], tmp_path / "r.html")
+    said = Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
+    assert "3 (3 weak; 1 given)" in said
+    assert "from public corpus forum; 1 of them was given by seed words, whatever the documents contain. Which" in said
+    assert "the topics come from the prior, besides 1 that the author gave. An ordinary fit of the text" in said
+    assert "would find about 1 of the 2 that were chosen; no released" in said
+    assert (said.count("weak, given"), said.count("weak (39%)")) == (1, 2)
+    assert "A topic marked as given was made of seed words and prior topics, and is there whatever" in said
+    assert "some of them, or mixtures of them with seed words, with their words." in said
+    alone = {"given": (True,) * 3, "topic_probabilities": (None,) * 3}
+    write_report([with_facts(make_model(), **facts | alone)], tmp_path / "alone.html")
+    said = Page((tmp_path / "alone.html").read_text(encoding="utf-8")).text
+    assert "the topics were given, and are there whatever the text contains." in said
+
+
+@pytest.mark.usefixtures("without_charts")
 def test_a_prior_that_was_not_used_is_said_to_be(tmp_path: Path) -> None:
     said = page(tmp_path, prior=PRIOR, prior_used=False)
     assert "they did not explain the documents and were not used." in said

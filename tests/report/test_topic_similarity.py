@@ -95,16 +95,15 @@ def test_only_models_are_compared() -> None:
 
 def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     sure = {"topic_probabilities": (0.9,) * 6, "verdicts": ("clear",) * 6}
-    fewer = {"topic_probabilities": (0.9,) * 4, "verdicts": ("clear",) * 4}
-    all_six, four = planted(range(6), 4, **sure), planted(range(4), 3, **fewer)
+    all_six, four = planted(range(6), 4, **sure), planted((0, 1, 2, 3, 0, 1), 3, **sure)
     compared = contrast(all_six, four)
     assert {pair.first for pair in compared.only[0]} == {4, 5}
     assert compared.only[1] == ()
     assert repr(compared).startswith(
-        "ComparedTopics(4 the same; only in the first 2, in the second 0; unclear 0 and 0;"
+        "ComparedTopics(4 the same; only in the first 2, in the second 0; unclear 0 and 2;"
     )
     frame = compared.to_frame()
-    assert list(frame.found) == ["in both"] * 4 + ["only in the first"] * 2
+    assert list(frame.found) == ["in both"] * 4 + ["only in the first"] * 2 + ["unclear, in the second"] * 2
     assert frame.first_name[5] == all_six.titles()[frame["first"][5]]
     assert compared.too_few_words == ""
     renamed = replace(four, vocabulary=[w if i % 3 == 0 else f"other {w}" for i, w in enumerate(four.vocabulary)])
@@ -112,7 +111,7 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     assert (few.same, few.only) == ((), ((), ())), "chance decides over so few words"
     assert few.too_few_words.startswith(f"The runs share only {len(few.words)} words, too few to tell")
     assert len(few.unclear[0]) == 6
-    vague = replace(four, facts=replace(four.facts, topic_probabilities=(0.1,) * 4, verdicts=("weak",) * 4))
+    vague = replace(four, facts=replace(four.facts, topic_probabilities=(0.1,) * 6, verdicts=("weak",) * 6))
     assert contrast(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
     merged = replace(all_six, facts=replace(all_six.facts, topic_probabilities=None, placement="ours"))
     assert contrast(merged, four).only == ((), ()), "a merged run does not know how sure its topics are"
@@ -120,6 +119,25 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     compared = contrast(doubtful, four)
     assert {pair.first for pair in compared.only[0]} == {4}
     assert {pair.first for pair in compared.unclear[0]} == {5}
+
+
+def test_no_topic_is_only_in_the_run_with_more_topics() -> None:
+    """Two fits of the same documents with 8 and 12 topics said so of a topic that the smaller one blended."""
+    sure = {"topic_probabilities": (0.9,) * 6, "verdicts": ("clear",) * 6}
+    fewer = {"topic_probabilities": (0.9,) * 4, "verdicts": ("clear",) * 4}
+    six, four = planted(range(6), 4, **sure), planted((0, 1, 2, 3), 3, **fewer)
+    said = "The first run has 6 topics and the second one only 4, which may blend what the first tells apart: no topic"
+    compared, turned = contrast(six, four), contrast(four, six)
+    assert compared.only == turned.only == ((), ())
+    assert {pair.first for pair in compared.unclear[0]} == {pair.second for pair in turned.unclear[1]} == {4, 5}
+    assert list(compared.to_frame().found) == ["in both"] * 4 + ["unclear, in the first"] * 2
+    assert compared.fewer_topics == f"{said} is called only in the first."
+    assert turned.fewer_topics.startswith("The second run has 6 topics and the first one only 4, which may blend")
+    (picture,) = pictures([six, four], ["A", "B"], shown_topics([six, four], Wording()))
+    assert "Only in" not in picture.note
+    assert picture.note.endswith(compared.fewer_topics)
+    lacking, other = planted((0, 0, 1, 2), 4, **fewer), planted((0, 1, 3), 3)
+    assert [pair.second for pair in contrast(lacking, other).only[1]] == [2], "not even the larger run has it"
 
 
 def test_topics_called_noise_are_not_matched_but_are_not_absent_either() -> None:
@@ -152,16 +170,16 @@ def test_runs_without_a_common_word_are_refused_in_words_that_name_none() -> Non
 
 
 def test_a_topic_near_one_that_is_matched_already_is_not_put_down_to_noise() -> None:
-    first, second = planted((0, 0, 1, 2), 1), planted((0, 1), 2)
+    first, second = planted((0, 0, 1, 2), 1), planted((0, 1, 2, 3), 2)
     compared = contrast(first, second)
     (near,) = compared.unclear[0]
     assert near.correlation >= 0.5
     (picture,) = pictures([first, second], ["A", "B"], shown_topics([first, second], Wording()))
     told = picture.note.split("In A, and partly like a topic of the other run, which may blend several: ")[1]
     titles = [f"{topic} {title}" for topic, title in enumerate(first.titles())]
-    assert told == f"{titles[near.first]} (“0 {second.titles()[0]}”, {near.correlation:.2f})."
+    assert told.startswith(f"{titles[near.first]} (“0 {second.titles()[0]}”, {near.correlation:.2f}).")
     assert "in yours, which are often shorter, topics that are alike have less in common" in picture.note
-    assert "whose noise may hide it" not in picture.note
+    assert "where noise or other topics may hide it" not in picture.note
 
 
 def test_a_cell_without_a_topic_has_a_dash_that_is_explained() -> None:

@@ -127,7 +127,7 @@ def learn_from_prior(
     facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
     if settings.series is not None:
         facts["share_std"] = min(std / chosen, 1.0)
-    sure = verdicts.of_prior(signal, len(held))
+    sure = verdicts.of_prior(signal, len(held), guided)
     names = [*seed_words, *[""] * (wanted - guided)] if guided else []
     learned = by_prevalence(topics, shares[left] / chosen, documents, facts, topic_names=names, **sure)
     return replace(learned, words=found.words)
