@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 3  # topics that are shown of each group
 _SHOWN_CHANGES = 12
+_NOISE = " (noise)"  # after the words of a topic with this verdict
 _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
 _OTHERWISE = "pass --yes to go on all the same, or name another column or list."
@@ -441,7 +442,7 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     tables = tables if model is None else judged_by_size(tables, model)
     listed = () if model is None else model.listed_topics
     names = [
-        f"{topic} {title}{'' if not title or topic in listed else ' (noise)'}".strip()
+        f"{topic} {title}{'' if not title or topic in listed else _NOISE}".strip()
         for topic, title in enumerate(_titles(tables, model))
     ]
     of_topics = promise.units_of_topics(model, tables)
@@ -500,6 +501,11 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
         "are those of the topics; repeated ones count."
     )
     show_changes(one, names)
+    if any(names[change.topic].endswith(_NOISE) for change in one.changes()):
+        say(
+            "A topic called noise is one that an ordinary fit would probably not find. A difference that holds is one "
+            "of the words that this run gave it, all the same."
+        )
 
 
 def tell_private_groups(one: ReleasedTable, unit: str) -> None:

@@ -12,10 +12,14 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from full_helpers import full_after
+from handmade import with_facts
 
 from dplda.budget import Ledger
 from dplda.cli.main import main
+from dplda.cli.table_commands import show_topic_tables
 from dplda.private.attributes import OTHER
+from dplda.runs.series import load
+from dplda.runs.tabulation import load_tables
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 
@@ -451,6 +455,18 @@ def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, 
     assert asked.json["table"] in " ".join(map(str, files))
     for file in files:
         assert {row["topic"] for row in csv.DictReader(file.read_text().splitlines())} == {"0"}, "both topics are one"
+
+
+def test_a_difference_of_a_topic_called_noise_is_said_to_be_one_of_its_words(dplda, tickets, fitted, home, capsys):
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    model, tables = load(fitted), load_tables(Ledger().runs()[-1], Ledger().runs())
+    for verdict, n in ("weak", 0), ("noise", 1):
+        capsys.readouterr()
+        show_topic_tables(tables, with_facts(model, verdicts=("weak", verdict)))
+        told = capsys.readouterr().out
+        assert "that hold, all of them together" in told
+        assert told.count("(noise)") >= n
+        assert told.count("A topic called noise is one that an ordinary fit would probably not find.") == n
 
 
 def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
