@@ -18,7 +18,6 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.characters import is_name
-from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress, following
 from dplda.learning.synthetic import synthetic
@@ -47,7 +46,6 @@ from dplda.text.wordlists import names
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _FIRST = 1000  # documents that are looked at before a table is charged
-_MANY = 20  # documents without words that show a mistake, so that nothing is charged
 _NAME_LIST = re.compile(r"names(?::([a-z]+))?")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}$")  # at the end of the name of a file
 _LONGEST_NAME, _MOST_WORDS = 255, 4  # of a file with white space in its name
@@ -190,8 +188,7 @@ class Corpus:
 
         A new store contains its fingerprint, computed with `key`, the secret key of a ledger. This saves each `fit`
         with that ledger a pass over the documents. With `by_id`, rows of one id are one document
-        (`documents_by_id`). Raises `InputError` for a damaged file, a full disk, a store of another unit, or many
-        documents of which none has enough words.
+        (`documents_by_id`). Raises `InputError` for a damaged file, a full disk, or a store of another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -200,7 +197,6 @@ class Corpus:
                 f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
                 f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
             )
-        _refuse_no_words(self._store)
         part, left_out = self._store, 0
         if by_id is not None:
             cache = getattr(self._preparation, "cache", None)
@@ -344,7 +340,8 @@ class Corpus:
 
         `left_out` is the number of documents that ids excluded.
         """
-        lines = [f"{_n_read(store):,} documents read."]
+        absent = sum(count for name, count in store.defects.items() if not Defect[name].has_text)
+        lines = [f"{store.n_documents + absent:,} documents read."]
         for defect in Defect:
             if count := store.defects.get(defect.name, 0):
                 lines.append(f"{count:,} contribute nothing: {defect.value}.")
@@ -356,22 +353,6 @@ class Corpus:
         corpus: Corpus | None = self
         while corpus is not None:
             corpus._notes, corpus = lines, corpus._asked_of
-
-
-def _n_read(store: CountStore) -> int:
-    """Return the number of documents read, also of those that have no row in `store`."""
-    return store.n_documents + sum(count for name, count in store.defects.items() if not Defect[name].has_text)
-
-
-def _refuse_no_words(store: CountStore) -> None:
-    """Raise `InputError` if none of many documents has enough words (docs/privacy.md, 9.6)."""
-    n_read, defects = _n_read(store), {Defect[name]: count for name, count in store.defects.items()}
-    if n_read >= _MANY and n_read == sum(defects.values()):
-        why = ", ".join(f"{count:,} {defect.value}" for defect, count in defects.items())
-        raise InputError(
-            f"None of the {n_read:,} documents has {MINIMUM_LENGTH} words or more ({why}; exact, not for publication), "
-            "and nothing was charged. Name the column of the text (--text-field; in Python, text_field=)."
-        )
 
 
 def check_corpus(corpus: object) -> None:

@@ -408,6 +408,13 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     for name in dict.fromkeys(frame.columns[texts]):
         if isinstance(name, str) and name not in typed:
             schema = schema.append(pa.field(name, pa.string()))
+    for name in columns.text:
+        first = [] if name in typed else frame[name].iloc[:_SAMPLED_RECORDS].tolist()
+        held = [type(cell) for cell in first if isinstance(cell, Collection)]  # texts are collections, too
+        if held and str not in held:
+            raise InputError(
+                f"Column {name!r} of the table holds a {held[0].__name__} in each row, not text: join its parts."
+            )
     check_types("the table", columns, schema, options.id_field)
 
     def every_row() -> Iterator[Row]:
