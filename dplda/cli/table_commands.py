@@ -440,9 +440,9 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     from dplda.runs.released_table import judged_by_size
 
     tables = tables if model is None else judged_by_size(tables, model)
-    listed = () if model is None else model.listed_topics
+    noise = () if model is None else [topic for topic, verdict in enumerate(model.verdicts) if verdict == "noise"]
     names = [
-        f"{topic} {title}{'' if not title or topic in listed else _NOISE}".strip()
+        f"{topic} {title}{_NOISE if title and topic in noise else ''}".strip()
         for topic, title in enumerate(_titles(tables, model))
     ]
     of_topics = promise.units_of_topics(model, tables)

@@ -460,9 +460,9 @@ def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, 
 def test_a_difference_of_a_topic_called_noise_is_said_to_be_one_of_its_words(dplda, tickets, fitted, home, capsys):
     assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
     model, tables = load(fitted), load_tables(Ledger().runs()[-1], Ledger().runs())
-    for verdict, n in ("weak", 0), ("noise", 1):
+    for verdicts, n in (("weak", "weak"), 0), (("weak", "noise"), 1), (("noise", "noise"), 1):
         capsys.readouterr()
-        show_topic_tables(tables, with_facts(model, verdicts=("weak", verdict)))
+        show_topic_tables(tables, with_facts(model, verdicts=verdicts))
         told = capsys.readouterr().out
         assert "that hold, all of them together" in told
         assert told.count("(noise)") >= n
