@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,13 +161,7 @@ def tabulate(
     asked = Asked(source, corpus, wanted, options, ledger_path)
 
     def show(found: Tables) -> None:
-        shown = with_documents(found, open_ledger(ledger_path).runs())
-        if out is not None:
-            write_topic_tables(shown, model, out)
-        if as_json:
-            print_json(shown.to_json())
-        else:
-            _show(shown, model, out)
+        _show([(with_documents(found, open_ledger(ledger_path).runs()), model, out)], as_json=as_json)
 
     carry_out(planned, model, asked, show, as_json=as_json, quiet=quiet)
 
@@ -359,26 +354,22 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
             say(line)
         return
     refuse_unanswered(record)
-    found = [record] if record.result is not None else tables_of(ledger, record.id)
-    if not found:
-        raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
-    files = [out and (out if len(found) == 1 else out.with_stem(f"{out.stem}-{each.id}")) for each in found]
-    for path in filter(None, files):
-        refuse_existing(path)
-    asked = run if folder is not None and folder.facts.merged is not None else ""
-    shown = [load_tables(each, ledger.runs(), sampling=options["sampling"]) for each in found]
+    runs = [record] if record.result is not None else tables_of(ledger, record.id)
+    found = [load_tables(each, ledger.runs(), sampling=options["sampling"]) for each in runs]
     if folder is not None:
-        shown = [each for loaded in shown for each in tables_about([loaded], folder)]
-    if as_json:
-        print_json(shown[0].to_json() if len(shown) == 1 else [each.to_json() for each in shown])
-    for each, file in zip(shown, files, strict=True):
-        model = folder
+        found = tables_about(found, folder)  # not those of topics that were merged otherwise
+    if not found:
+        of = " of all its topics" * bool(runs)
+        raise InputError(f"Run {record.id} has no tables{of}. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
+    shown: list[tuple[Tables, TopicModel | None, Path | None]] = []
+    for each in found:
+        model, file = folder, out if out is None or len(found) == 1 else out.with_stem(f"{out.stem}-{each.run}")
         with suppress(InputError):
             model = model or load(each.of, ledger=ledger)
         if file is not None:
-            write_topic_tables(each, model, file)
-        if not as_json:
-            _show(each, model, file, name=asked)
+            refuse_existing(file)
+        shown.append((each, model, file))
+    _show(shown, as_json=as_json, name=run if folder is not None and folder.facts.merged is not None else "")
 
 
 def output(options: dict[str, Any]) -> Path | None:
@@ -397,14 +388,32 @@ def output(options: dict[str, Any]) -> Path | None:
     return file
 
 
-def _show(tables: Tables, model: TopicModel | None, out: Path | None, name: str = "") -> None:
-    """Print `tables`, which are in `out`, and their guarantee; `name` is what shows them, if not their run."""
-    besides = f", besides what the topics of run {tables.of} cost"
-    show_answer(tables, "tables", besides, out, lambda: show_topic_tables(tables, model), as_json=False, name=name)
+def _show(found: Sequence[tuple[Tables, TopicModel | None, Path | None]], *, as_json: bool, name: str = "") -> None:
+    """Write each of the `found` tables of the topics of a model to its file, if it has one, and print them.
+
+    `name` is what `dplda tables` shows them by, if not by their runs.
+    """
+    for tables, model, out in found:
+        if out is not None:
+            write_topic_tables(tables, model, out)
+    if as_json:
+        records = [tables.to_json() for tables, _, _ in found]
+        print_json(records if len(records) > 1 else records[0])
+        return
+    for tables, model, out in found:
+        besides = f", besides what the topics of run {tables.of} cost"
+        show_answer(tables, "tables", besides, out, partial(show_topic_tables, tables, model), name=name)
 
 
 def show_answer(
-    found: Tables, what: str, besides: str, out: Path | None, show: Callable[[], None], *, as_json: bool, name: str = ""
+    found: Tables,
+    what: str,
+    besides: str,
+    out: Path | None,
+    show: Callable[[], None],
+    *,
+    as_json: bool = False,
+    name: str = "",
 ) -> None:
     """Print an answer, `what` it is, its guarantee, of what else this does not hold, and the file that it is in.
 

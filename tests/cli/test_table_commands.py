@@ -457,6 +457,17 @@ def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, 
         assert {row["topic"] for row in csv.DictReader(file.read_text().splitlines())} == {"0"}, "both topics are one"
 
 
+def test_tables_of_topics_that_were_merged_otherwise_are_not_shown_as_those_of_a_model(dplda, tickets, fitted, home):
+    assert dplda("merge", fitted, "0,1", "--out", "together").status == 0
+    own = dplda("tabulate", "./together", tickets, "--by", "team", "--epsilon", "2", "--json").json["table"]
+    answer = dplda("tables", "./together")
+    assert answer.status == 2
+    assert f"Run {fitted} has no tables of all its topics." in answer.err
+    assert dplda("tables", own).status == 0
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    assert "shares" in dplda("tables", "./together").out
+
+
 def test_a_difference_of_a_topic_called_noise_is_said_to_be_one_of_its_words(dplda, tickets, fitted, home, capsys):
     assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
     model, tables = load(fitted), load_tables(Ledger().runs()[-1], Ledger().runs())
