@@ -19,7 +19,7 @@ from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
 if TYPE_CHECKING:
-    from dplda.budget import Ledger
+    from dplda.budget import Ledger, RunRecord
     from dplda.budget.events import PrivacyStatement
     from dplda.budget.ledger_records import DatasetRecord
     from dplda.model import TopicModel
@@ -67,9 +67,12 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
 
     Raises `BudgetRefused` for one that could not be mended.
     """
+    from dplda.budget.ledger_records import Status
     from dplda.budget.quotes import fixed_by_default
 
     records = ledger.datasets()
+    done = [each for each in ledger.runs() if each.dataset == run.dataset and each.status == Status.DONE]
+    read = ledger.place_codes([run.corpus.identity])
     fixed = fixed_by_default(run.dataset, records)
     if fixed:
         _refuse_unused_grant(run, records)
@@ -77,8 +80,8 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     return [
         *_new_name(run, model, records),
         *([fixed] if fixed and not run.reason else []),
-        *_other_documents(run, ledger),
-        *_same_run(run, ledger),
+        *_other_documents(run, done, read),
+        *_same_run(run, done, read),
     ]
 
 
@@ -108,15 +111,14 @@ def _refuse_unused_grant(run: Run[Any], records: Sequence[DatasetRecord]) -> Non
         )
 
 
-def _other_documents(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Say that a `run` that counts does not read what the latest run of its dataset read, first one with topics."""
-    from dplda.budget.ledger_records import READ, Status
+def _other_documents(run: Run[Any], earlier: Sequence[RunRecord], read: Sequence[str]) -> list[str]:
+    """Say that a `run` that counts does not `read` what the latest of `earlier` runs read, first one with topics."""
+    from dplda.budget.ledger_records import READ
 
-    earlier = [each for each in ledger.runs() if each.dataset == run.dataset and each.status == Status.DONE]
     latest = next((each for each in reversed(earlier) if each.model), earlier[-1] if earlier else None)
     if run.parameters.get("kind") not in _COUNTING or latest is None or latest.batch is not None:
         return []
-    if latest.parameters.get(READ) == ledger.place_codes([run.corpus.identity]):
+    if latest.parameters.get(READ) == read:
         return []
     return [
         f"These are not known to be the documents of run {latest.id} of dataset {run.dataset}: this run reads another "
@@ -124,18 +126,18 @@ def _other_documents(run: Run[Any], ledger: Ledger) -> list[str]:
     ]
 
 
-def _same_run(run: Run[Any], ledger: Ledger) -> list[str]:
-    """Name the last run that read the path of `run` with its settings, if there is one: it is charged once more.
+def _same_run(run: Run[Any], done: Sequence[RunRecord], read: Sequence[str]) -> list[str]:
+    """Name the last of the runs `done` that `read` the same path with the settings of `run`: it is charged once more.
 
     Whether documents were added or changed since is not known before they are read.
     """
-    from dplda.budget.ledger_records import PLACES, READ, Status
+    from dplda.budget.ledger_records import PLACES, READ
 
-    asked = json.loads(json.dumps(run.parameters)), ledger.place_codes([run.corpus.identity]), run.events, run.batch
-    for earlier in reversed(ledger.runs()):
+    asked = json.loads(json.dumps(run.parameters)), read, run.events, run.batch
+    for earlier in reversed(done):
         settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES, READ)}
         same = (settings, earlier.parameters.get(READ), earlier.events, earlier.batch) == asked
-        if same and earlier.dataset == run.dataset and earlier.status == Status.DONE:
+        if same:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return [
                 f"Run {earlier.id} read the same path with the same settings, and this one is charged beside it. What "

@@ -222,6 +222,8 @@ def _about_prior(model: TopicModel) -> str:
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
+    from dplda.private.statistics.clipping import MOST_WORDS
+
     statement = model.privacy
     facts = model.facts
     assumed = ["the word list"] if facts.vocabulary == "public" else []
@@ -247,8 +249,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
         unit = "text" if statement.unit == DOCUMENT else statement.unit
         words += (
             f" Left out, being too frequent (estimated to be in more than {limit:.0%} of the texts; the estimate is "
-            f"too low where a {unit} has more than 200 words): {len(frequent):,} ({shown}); --max-document-frequency "
-            "sets that limit."
+            f"too low where a {unit} has more than {MOST_WORDS} words): {len(frequent):,} ({shown}); "
+            "--max-document-frequency sets that limit."
         )
     say(words)
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

@@ -15,7 +15,6 @@ import click
 from dplda.base.errors import InputError
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import MODELS, find_ledger, json_option, ledger_option
-from dplda.cli.topics_command import how_sure
 from dplda.model import TopicModel
 from dplda.model.topic_model import TEXT_FILE, load
 from dplda.text.reading_options import JOINER
@@ -171,13 +170,8 @@ def _saved_models(folder: Path, ledger_path: Path | None) -> Iterator[tuple[str,
 def _row(found: _Found) -> tuple[str, ...]:
     places = ", ".join(f"{word} {place}" for word, place in found.ranks.items())
     title = f"{found.topic} {found.model.topic_names.get(found.topic, '')}".strip()
-    return (
-        found.name,
-        title,
-        f"{found.verdict or '–'}{how_sure(found.model, found.topic)}",
-        places,
-        " ".join(found.first_words),
-    )
+    verdict = f"{found.verdict or '–'}{found.model.how_sure(found.topic)}"
+    return found.name, title, verdict, places, " ".join(found.first_words)
 
 
 def _json(found: _Found) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def show_topics(
     rows = (
         (
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
-            f"{t['verdict'] or '–'}{how_sure(model, t['topic'])}",
+            f"{t['verdict'] or '–'}{model.how_sure(t['topic'])}",
             _share(t),
             " ".join(words[t["topic"]]) or ("–" if sure is None else "(no word is that sure)"),
         )
@@ -261,12 +261,6 @@ def show_topics(
         name = shlex.quote(typed or model.facts.run or "RUN")
         what = "topic is" if hidden == 1 else "topics are"
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
-
-
-def how_sure(model: TopicModel, topic: int) -> str:
-    """Return what follows the verdict of `topic`: its probability, or that it was given; empty if neither is known."""
-    chance = model.probabilities[topic] if model.probabilities else None
-    return ", given" if topic in model.given else "" if chance is None else f" {chance:.0%}"
 
 
 def _share(topic: dict[str, Any]) -> str:

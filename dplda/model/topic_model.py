@@ -126,6 +126,14 @@ class TopicModel:
         """The guided topics of a run with a prior: seed words gave them, and the run did not choose them."""
         return frozenset(topic for topic, given in enumerate(self.facts.given or ()) if given)
 
+    def how_sure(self, topic: int, written: str = " {:.0%}") -> str:
+        """Return what follows the verdict of `topic`: its probability as it is `written`, or that it was given.
+
+        Empty if neither is known.
+        """
+        chance = self.probabilities[topic] if self.probabilities else None
+        return ", given" if topic in self.given else "" if chance is None else written.format(chance)
+
     @property
     def topic_sentences(self) -> dict[int, str]:
         """The sentences about topics that `dplda label` gave, by the number of the topic; empty if there are none."""

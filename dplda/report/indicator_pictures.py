@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 _REST = (NONE, NO_ANSWER)  # not drawn: most documents may be among them, and would make all others tiny
 _ROW, _MOST_ROWS = 21, 90  # height in CSS pixels of a word of the dot plot; words and groups in one
 _LONGEST = 20  # characters of a word or group beside its dots
-OWN_NOISE = "Each table has noise of its own: what is in several tables has another number in each."
 _TINY = 0.9  # where the axis of lifts begins
 
 
@@ -127,7 +126,7 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
         title=f"Each category by {by}",
         alt=f"The numbers of each of {len(names)} categories by {by}.",
         note=f"{certain_differences(table, names)} Of {told:,} of {len(table.rows):,} combinations, the "
-        f"share can be told, too. {OWN_NOISE}",
+        "share can be told, too.",
         drawing=Bars([]),
         further=further_differences(table, names),
         table=_count_numbers(table, order, by, unit),

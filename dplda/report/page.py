@@ -281,7 +281,7 @@ def _check_tables(tables: Sequence[Tables], models: Sequence[TopicModel], batche
 def _covered(tables: Sequence[Tables], known: Mapping[str, AllRuns]) -> bool:
     """Whether what is promised of all runs, if it is `known` and holds, covers the runs that made `tables`."""
     return all(
-        each.dataset in known and known[each.dataset].guarantee.holds and each.run in known[each.dataset].names
+        each.dataset in known and known[each.dataset].guarantee.holds and each.run in known[each.dataset].ids
         for each in tables
     )
 
@@ -385,7 +385,7 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
                 "prevalence": percent(float(shares[topic])),
                 "part": part,
                 "verdict": model.verdicts[topic] if model.verdicts else "",
-                "real": _how_sure(model, topic),
+                "real": model.how_sure(topic, " ({:.0%})"),
                 "words": [
                     {
                         "word": shown(word),
@@ -399,12 +399,6 @@ def cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray
             }
         )
     return cards
-
-
-def _how_sure(model: TopicModel, topic: int) -> str:
-    """Return what follows the verdict of `topic`: its probability, or that it was given; empty if neither is known."""
-    chance = model.probabilities[topic] if model.probabilities else None
-    return ", given" if topic in model.given else "" if chance is None else f" ({chance:.0%})"
 
 
 def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:

@@ -237,7 +237,7 @@ class AllRuns:
     """The number of runs on the page that the ledger has not recorded for this dataset."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """The total in force, by the name of the dataset; of several names if `others` count."""
-    names: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
     """The ids of these runs."""
     records: tuple[Mapping[str, Any], ...] = ()
     """The runs as the ledger shares them (`RunRecord.to_json`), if its runs were given."""
@@ -253,7 +253,7 @@ class AllRuns:
         return replace(
             self,
             runs=len(listed),
-            names=frozenset(run.id for run in listed),
+            ids=frozenset(run.id for run in listed),
             guarantee=guarantee,
             described=guarantee.in_words(*grants.values()),
             records=tuple(run.to_json() for run in listed) if self.records else (),
@@ -346,7 +346,7 @@ def all_runs_with(
             record.guaranteed_alone.in_words(record.grant),
             unknown=len(set(shown_runs[record.name]) - set(record.runs)),
             grants={record.name: record.grant},
-            names=frozenset(record.runs),
+            ids=frozenset(record.runs),
             records=tuple(shared.get(record.name, ())),
         )
         for record in records

@@ -379,9 +379,7 @@ def read_corpus(
     """
     _check_options("read_corpus", reading, Reading)
     _check_name(name)
-    if is_column(path):
-        raise InputError("read_corpus takes files or a table, and this is one column. Use Corpus.from_texts.")
-    if is_table(path):
+    if is_table(path) or is_column(path):
         return Corpus.from_table(path, name=name, cache=cache, **_without_options_of_files(reading))
     _refuse_texts(path)
     corpus = _read_files(path, cache, reading)

@@ -534,18 +534,19 @@ def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = F
         else:
             found.add(group)
     shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    doubted = attribute.has_dates or alone
+    absent = tuple(group for group in groups or () if group not in found) if compares or whole else ()
+    no_ranges = compares and not attribute.has_dates and len(absent) == 2
+    doubted = attribute.has_dates or alone or no_ranges
     formats = date_formats([each for each in values if each is not None]) if doubted else None
     hint = f" They are dates: group by month({attribute.name})." if alone and formats is not None else ""
+    if no_ranges and formats is not None:
+        hint += f" They are dates: compare ranges of them, {_RANGES}."
     if n_alike:
         hint += f" {n_alike:,} of these values differ from a listed group in capital letters alone."
     if attribute.has_dates and attribute.zone != "UTC" and not have_offset(values, attribute.date_format):
         hint += " No date has a UTC offset, so the time zone changes nothing."
     unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
     others = formats if unread and formats is not None else ()  # ISO 8601 is always read
-    absent = tuple(group for group in groups or () if group not in found) if compares or whole else ()
-    if compares and not attribute.has_dates and len(absent) == 2 and date_formats([*filter(None, values)]) is not None:
-        hint += f" They are dates: compare ranges of them, {_RANGES}."
     little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
     return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint, whole)

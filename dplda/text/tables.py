@@ -292,7 +292,7 @@ def table_source(table: Any, options: ReadOptions) -> TextSource:
     for a column that is missing or has a type that cannot hold texts or name units.
     """
     if is_column(table):
-        raise InputError("table must be a table, and this is one column. Use Corpus.from_texts.")
+        raise InputError("a corpus is read from files or a table, and this is one column. Use Corpus.from_texts.")
     if hasattr(table, "iloc") and hasattr(table, _STREAM):
         return _pandas_source(table, options)
     names: Iterable[Any]

@@ -178,7 +178,7 @@ def test_tables_that_no_part_of_the_page_shows_are_refused_and_unknown_runs_are_
             write_report(run_model(), tmp_path / "r.html", tables=[tables_of])
     assert not (tmp_path / "r.html").exists()
     for recorded, covered in ({"toys-counted"}, True), ({"toys-other"}, False):
-        known = {"toys": all_runs(2, names=frozenset(recorded))}
+        known = {"toys": all_runs(2, ids=frozenset(recorded))}
         text = Page(_render([run_model()], guarantees=known, tables=[counted])).text
         assert ("except for those of other runs, whose own guarantee is told beside them" not in text) == covered
 
