@@ -96,6 +96,11 @@ class Guarantee:
     """
     level_delta: float = field(default=0.0, compare=False)
     """The delta of each of the `listed` levels; the largest if limits of several names count."""
+    raised: tuple[str, Grant] | None = field(default=None, compare=False)
+    """A name of the same documents, with earlier outputs, whose grant was raised after them beyond all levels listed
+    before them, and the largest of these levels: once more is spent, nothing is guaranteed under either name. That
+    with the smallest epsilon of several; None if there is no such name, or the dataset's own grant was exceeded.
+    """
     batches: int = field(default=0, compare=False)
     """The guarantee is for documents in at most so many batches of the series; 0 unless batches are charged in
     parallel.

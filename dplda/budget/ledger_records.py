@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -220,6 +220,10 @@ class DatasetRecord:
     """What the plan of the dataset's latest charged run costs; None without one."""
     linked: tuple[str, ...]
     """The datasets that share documents, this one included."""
+    later: tuple[str, ...] = ()
+    """Those of them whose outputs began after those of this one: nothing is guaranteed of them either, once more is
+    spent than this dataset's limit.
+    """
     fingerprints: tuple[str, ...]
     """The codes of the documents of its runs; not for sharing."""
     runs: tuple[str, ...]
@@ -395,6 +399,30 @@ class DatasetRecord:
     @property
     def guarantee(self) -> str:
         """The guarantee in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
+        told = self._guarantee
+        raised = self.guaranteed.raised
+        if raised is not None:
+            name, total = raised
+            first = f"the largest total that was set or listed for {name} before its first output"
+            if self.guaranteed.basis == Basis.AFTER_LOOKING:
+                return (
+                    f"no guarantee fixed beforehand, because of {name}, which shares documents with this name (exact, "
+                    f"not for publication) and had outputs earlier: more was spent than epsilon {total.epsilon:g}, "
+                    f"{first}. Quote what was spent, and that its limit was chosen after looking"
+                )
+            if self.guaranteed.holds:
+                told += (
+                    f"; the grant of {name}, which shares documents with this name (exact, not for publication), was "
+                    f"raised after outputs: once more than epsilon {total.epsilon:g} is spent, {first}, nothing is "
+                    "guaranteed"
+                )
+        if self.later and self.guaranteed.allows_more:
+            told += f"; for {names_of(self.later)} it is the same, since documents are shared"
+        return told
+
+    @property
+    def _guarantee(self) -> str:
+        """The guarantee in words, without what depends on a grant that was raised under another name."""
         if len(self.linked) > 1 and self.guaranteed.basis == Basis.FIXED and self.in_reports:
             return (
                 "the guarantee is the largest grant of the names that share documents, of those in force before the "
@@ -534,6 +562,11 @@ class HistoryRecord:
     """What happened, in words."""
     run: str | None = None
     """The id of a run; None for a grant."""
+
+
+def names_of(names: Sequence[str]) -> str:
+    """List `names`, which share documents with the dataset at hand, in words."""
+    return f"{' and '.join(names)} (exact, not for publication)"
 
 
 def _batches(number: int) -> str:

@@ -143,6 +143,13 @@ class LedgerState:
         if self.lapses:
             basis = Basis.LOST
         own = self.levels(dataset)
+        raised = [
+            (name, self.levels(name)[-1])
+            for name in limiting
+            if name != dataset and (self._limit(name, spent).basis == Basis.AFTER_LOOKING or self._is_raised(name))
+        ]
+        if self._limit(dataset, spent).basis == Basis.AFTER_LOOKING:
+            raised = []
         largest = [self.levels(name)[-1] for name in limiting]
         epsilons = [level.epsilon for level in largest]
         in_batches = any(run.parallel_batch is not None for run in self.charged((dataset,)))
@@ -150,9 +157,10 @@ class LedgerState:
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
             basis=basis,
-            allows_more=not self.grant(dataset).capacity.fits(own[-1].capacity),
+            allows_more=self._is_raised(dataset),
             listed=tuple(level.epsilon for level in own) if len(limiting) == 1 else (max(epsilons),),
             level_delta=max(level.delta for level in largest),
+            raised=min(raised, key=lambda each: each[1].epsilon, default=None),
             batches=self.batches_per_document(dataset) if in_batches else 0,
         )
 
@@ -233,6 +241,14 @@ class LedgerState:
     def levels(self, dataset: str) -> tuple[Grant, ...]:
         """Return the grant in force before the first run of `dataset`, followed by the levels listed with it."""
         return self._before_and_since(dataset)[0][-1].levels
+
+    def _is_raised(self, dataset: str) -> bool:
+        """Whether the grant in force exceeds all levels listed before the first output."""
+        return not self.grant(dataset).capacity.fits(self.levels(dataset)[-1].capacity)
+
+    def later(self, dataset: str) -> tuple[str, ...]:
+        """Return the datasets linked to `dataset` whose outputs began after its own: its limit is one of theirs."""
+        return tuple(name for name in self.linked(dataset) if self._first_run(name) > self._first_run(dataset))
 
     def _first_run(self, dataset: str) -> float:
         return min((run.number for run in self.charged((dataset,))), default=math.inf)

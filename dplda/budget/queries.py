@@ -118,6 +118,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         spent=spent,
         counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
         linked=linked,
+        later=state.later(name),
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),

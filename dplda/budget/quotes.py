@@ -9,8 +9,7 @@ from typing import Any
 from dplda.base.config import DEFAULT_GRANT
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
-from dplda.budget.guarantees import Guarantee
-from dplda.budget.ledger_records import DatasetRecord, finite, share_of
+from dplda.budget.ledger_records import DatasetRecord, finite, names_of, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,25 +31,26 @@ class Quote:
         return share_of(replace(self.cost, delta=0.0), self.dataset.capacity)
 
     @property
-    def broken(self) -> Guarantee | None:
-        """The guarantee fixed beforehand that these runs would end, because the grant was raised later; else None."""
-        fixed = self.dataset.guaranteed
-        limit = accountant.capacity(*fixed.largest_total) if fixed.holds else self.dataset.capacity
-        return fixed if fixed.holds and not (self.dataset.counted + self.cost).fits(limit) else None
-
-    @property
     def warning(self) -> str:
         """What these runs would end, in words: a guarantee that was fixed beforehand, or that reports state one."""
-        fixed, alone = self.broken, self.dataset.guaranteed_alone
-        about = f"Dataset {self.dataset.name} (exact, not for publication): "
-        if fixed is not None:
-            epsilon, delta = fixed.largest_total
-            return (
-                f"{about}with this run, more is spent than epsilon {epsilon:g} at delta {delta:g}, the total that was "
-                "fixed before its first output. The grant was raised after outputs could be seen, so from this run on "
-                "no total fixed beforehand is guaranteed: reports say what was spent, and that its limit was chosen "
-                "after looking."
+        fixed, alone, name = self.dataset.guaranteed, self.dataset.guaranteed_alone, self.dataset.name
+        about = f"Dataset {name} (exact, not for publication): "
+        totals = [("its first output", name, *fixed.largest_total)]
+        if fixed.raised is not None:
+            other, level = fixed.raised
+            totals.insert(
+                0, (f"the first output of {other}, which shares documents with it", other, level.epsilon, level.delta)
             )
+        for first, grant, epsilon, delta in totals:
+            if fixed.holds and not (self.dataset.counted + self.cost).fits(accountant.capacity(epsilon, delta)):
+                told = "reports say" if grant == name else "quote"
+                also = f" For {names_of(self.dataset.later)} it is the same." if self.dataset.later else ""
+                return (
+                    f"{about}with this run, more is spent than epsilon {epsilon:g} at delta {delta:g}, the total that "
+                    f"was fixed before {first}. The grant of {grant} was raised after outputs could be seen, so from "
+                    f"this run on no total fixed beforehand is guaranteed: {told} what was spent, and that its limit "
+                    f"was chosen after looking.{also}"
+                )
         kept = self.dataset.as_reports_count
         if kept is None or (kept.counted + self.cost).fits(kept.capacity):
             return ""

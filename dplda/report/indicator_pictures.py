@@ -79,7 +79,8 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
         of_run = list[Picture]()
         whose = f" (run {shown(answers.run)})" if several else ""
         if not answers.same_documents:
-            whose = f", in the documents of run {shown(answers.run)}"
+            of = answers.same_as or (answers.run,)
+            whose = f", in the documents of run{'s' * (len(of) > 1)} {shown(', '.join(of))}"
         for place, table in enumerate(answers):
             name = f"{prefix}-answer-{run}-{place}"
             if isinstance(table, WordTable):

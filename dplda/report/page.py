@@ -255,13 +255,18 @@ def answers_section(
         if are_indicators(each)
         and any(each.run == m.facts.run if m.facts.series else each.dataset == m.facts.dataset for m in models)
     ]
-    runs = {each.run: each.same_documents for each in found}
+    runs = {each.run: each for each in found}
     if set(runs) <= {model.facts.run for model in models}:
         runs = {}  # the page says what they are of
     return {
         "pictures": indicator_pictures.pictures(found, prefix, hidden),
         "runs": [shown(run) for run in runs],
-        "elsewhere": [shown(run) for run, same in runs.items() if not same],
+        "elsewhere": [shown(run) for run, each in runs.items() if not (each.same_documents or each.same_as)],
+        "of_some": [
+            (shown(run), list(map(shown, each.same_as)))
+            for run, each in runs.items()
+            if not each.same_documents and each.same_as
+        ],
     }
 
 

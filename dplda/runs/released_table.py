@@ -551,7 +551,9 @@ class Tables(Sequence[ReleasedTable]):
     """Whether the topics are known to be learned from these documents: one plan asked both, or both runs were on the
     same dataset and read the same files, or the same `Corpus` in memory, in the same way (`Corpus.identity`). What the
     files hold decides nothing, but released numbers of units may tell that they grew (`judged_by_size`). Of counts and
-    words, the topics are those that a page shows beside them."""
+    words, the topics are those that a page shows beside them: of all its models."""
+    same_as: tuple[str, ...] = ()
+    """The runs among these whose topics are known to be learned from these documents."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:

@@ -596,8 +596,9 @@ def with_documents(tables: _Tables, runs: Sequence[RunRecord], beside: Sequence[
     read = {run.id: (run.dataset, run.parameters.get(READ)) for run in runs}
     own = read.get(tables.run, ("", None))
     known = own[1] is not None
-    alike = all(run == tables.run or (known and read.get(run) == own) for run in beside or (tables.of,))
-    return replace(tables, same_documents=alike)
+    asked = beside or (tables.of,)
+    alike = tuple(run for run in asked if run == tables.run or (known and read.get(run) == own))
+    return replace(tables, same_documents=len(alike) == len(asked), same_as=alike)
 
 
 def best_tables(ledger: Ledger, of: str) -> list[Tables]:

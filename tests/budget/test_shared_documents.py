@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_helpers import DEFAULT_TOTAL, WHOLE, gaussian, reserve, sample, spend
 
-from dplda.base.errors import BudgetRefused
+from dplda.base.errors import BudgetRefused, RaisedGrantWarning
 from dplda.budget import Ledger
+from dplda.budget.accountant import Cost, capacity
+from dplda.budget.quotes import Quote
 from dplda.budget.sketches import Fingerprint
 
 ALL = range(1000)
@@ -63,6 +65,36 @@ def test_a_smaller_grant_of_another_name_is_no_promise_of_this_one(ledger):
     assert record.guarantee.startswith(f"the guarantee is the whole grant: {DEFAULT_TOTAL}; the smaller grant of a")
     assert "learns that the two share documents" in record.guarantee
     assert ledger.dataset("a").guarantee == "the guarantee is the whole grant: epsilon 5 at delta 1e-05"
+
+
+def test_a_grant_raised_under_one_name_is_told_of_the_other_names_and_named_as_the_cause(ledger):
+    """`b` had its outputs later and was never raised; what ends its guarantee is `a`."""
+    half = 0.5 * capacity(2.0, 1e-5).mu_squared
+    ledger.grant("a", 2.0, 1e-5)
+    spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=half)])
+    spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.01)])
+    assert "raised" not in ledger.dataset("b").guarantee
+    with pytest.warns(RaisedGrantWarning, match=r"once more .* nothing is guaranteed; for b \(exact, not .* the same"):
+        ledger.grant("a", 4.0, 1e-5)
+    told = ledger.dataset("b").guarantee
+    assert told.startswith("the guarantee is the whole grant: epsilon 10")
+    assert "the grant of a, which shares documents with this name" in told
+    assert "once more than epsilon 2 is spent, the largest total that was set or listed for a" in told
+
+    def warned(name: str, share: float) -> str:
+        return Quote(dataset=ledger.dataset(name), cost=Cost(share * half, 0.0)).warning
+
+    assert warned("a", 0.9) == warned("b", 0.9) == ""
+    assert "fixed before its first output. The grant of a was raised" in warned("a", 1.1)
+    assert warned("a", 1.1).endswith("For b (exact, not for publication) it is the same.")
+    assert "epsilon 2 at delta 1e-05" in warned("b", 1.1)
+    assert "the first output of a, which shares documents with it. The grant of a was raised" in warned("b", 1.1)
+    spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=1.1 * half)])
+    told = ledger.dataset("b").guarantee
+    assert told.startswith("no guarantee fixed beforehand, because of a, which shares documents with this name")
+    assert "more was spent than epsilon 2," in told
+    assert ledger.dataset("a").guarantee.startswith("no guarantee fixed beforehand: more was spent, up to epsilon 4")
+    assert "epsilon 10" in ledger.dataset("b").in_reports
 
 
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):

@@ -377,14 +377,16 @@ def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, ti
     assert fitted.status == 0, fitted.err
     asked = ("count", tickets, "--categories", "c.yaml", "--json", "--epsilon")
     good, poor = dplda(*asked, "8").json, dplda(*asked, "0.5").json
-    number = {name: round(run["groups"][0]["categories"][0]["high"]) for name, run in (("good", good), ("poor", poor))}
-    assert number["good"] != number["poor"]
+    interval = {
+        name: "{count:,.0f} ({low:,.0f} to {high:,.0f})".format(**run["groups"][0]["categories"][0])
+        for name, run in (("good", good), ("poor", poor))  # of other widths, so that they differ
+    }
     for runs, shown, absent in (((), "poor", "good"), ((good["count"],), "good", "poor")):
         answer = dplda("report", fitted.json["run"], *runs, "-o", f"{shown}.html")
         assert answer.status == 0, answer.err
         page = (home / f"{shown}.html").read_text()
-        assert f"to {number[shown]:,})" in page
-        assert f"to {number[absent]:,})" not in page
+        assert interval[shown] in page
+        assert interval[absent] not in page
 
 
 def test_counts_of_a_part_are_told_apart_on_the_screen_and_on_the_page(dplda, tickets, home):
