@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dplda.runs.run import Run
 
 _COUNTING = ("count", "words")  # kinds of runs whose numbers `dplda report` shows beside topics
+_SLIP = 0.8  # similarity (difflib) from which a name may be a slip for another; a swapped pair among seven has 0.86
 
 
 def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
@@ -75,7 +77,7 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     read = ledger.place_codes([run.corpus.identity])
     fixed = fixed_by_default(run.dataset, records)
     if fixed:
-        _refuse_unused_grant(run, records)
+        _refuse_slip(run, records)
         fixed += f" dplda budget grant {shlex.quote(run.dataset)} --epsilon E --delta D"
     return [
         *_new_name(run, model, records),
@@ -96,19 +98,33 @@ def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[Dataset
     ]
 
 
-def _refuse_unused_grant(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
-    """Raise `BudgetRefused` for the first `run` on a dataset without a grant if nobody uses one of almost its name.
+def _refuse_slip(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
+    """Raise `BudgetRefused` for the first `run` on a dataset without a grant if the name may be a slip.
 
-    The first run fixes the total, so that a misspelt grant cannot be mended after it.
+    It may if nobody uses a grant of almost this name, or if it was chosen and is almost that of a dataset with runs.
+    The first run fixes the total, so that neither can be mended after it. Names that differ in numbers alone are no slip.
     """
+    otherwise = (
+        f"if not, grant {run.dataset} what every dataset has: dplda budget grant {shlex.quote(run.dataset)} --epsilon "
+        f"{DEFAULT_GRANT[0]:g} --delta {DEFAULT_GRANT[1]:g}"
+    )
     unused = [record.name for record in records if record.grant.created is not None and not record.runs]
     for meant in get_close_matches(run.dataset, unused, n=1):
-        name = shlex.quote(run.dataset)
         raise BudgetRefused(
             f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is "
-            f"that another spelling? Then grant {run.dataset} the same; if not, grant it what every dataset has: dplda "
-            f"budget grant {name} --epsilon {DEFAULT_GRANT[0]:g} --delta {DEFAULT_GRANT[1]:g}"
+            f"that another spelling? Then grant {run.dataset} the same; {otherwise}"
         )
+    used = [record.name for record in records if record.runs and _letters(record.name) != _letters(run.dataset)]
+    chosen = run.dataset != run.corpus.name
+    for meant in get_close_matches(run.dataset, used, n=1, cutoff=_SLIP) if chosen else []:
+        raise BudgetRefused(
+            f"Dataset {run.dataset} is a new name, with a budget of its own, and there is {meant}, which has runs. Is "
+            f"that the one meant? Then name it: --dataset {shlex.quote(meant)}; {otherwise}"
+        )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W\d_]", "", name)
 
 
 def _other_documents(run: Run[Any], earlier: Sequence[RunRecord], read: Sequence[str]) -> list[str]:

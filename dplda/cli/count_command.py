@@ -150,6 +150,8 @@ def _show_table(one: CountTable, unit: str) -> None:
     table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:
         say(f"... and {len(rows) - _SHOWN_ROWS:,} more rows.")
+    if outside := one.outside_periods.strip():
+        say(outside)
     tell_private_groups(one, unit)
     if summed and (one.totals < 0).any():
         say("Negative numbers are shown as 0, so that groups may add up to more than `all`.")

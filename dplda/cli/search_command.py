@@ -73,8 +73,11 @@ def search(
     n_models, found, vocabularies = 0, list[_Found](), list[Sequence[str]]()
     for name, model in _saved_models(folder, ledger_path):
         n_models += 1
-        found += _search(name, model, wanted, top, noise=noise)
+        found += _search(name, model, wanted, top)
         vocabularies.append(model.vocabulary)
+    n_all = len(found)
+    found = [each for each in found if noise or each.topic in each.model.listed_topics]
+    n_noise = n_all - len(found)
     found.sort(key=lambda each: (-each.wanted, min(each.ranks.values())))
     if as_json:
         print_json({"words": list(words), "models": n_models, "topics": [_json(each) for each in found]})
@@ -85,7 +88,7 @@ def search(
         return
     if not found:
         say(f"No topic of {_count(n_models, 'saved model')} has {asked} among its first {top} words.")
-        say(_why_not(wanted, {_plain(word) for words in vocabularies for word in words}))
+        say(_not_listed(n_noise) or _why_not(wanted, {_plain(word) for words in vocabularies for word in words}))
         return
     exposed = sorted({each.name for each in found if not each.model.privacy.sound})
     if exposed:
@@ -95,14 +98,20 @@ def search(
         f"{_count(len(found), 'topic')} of {_count(n_models, 'saved model')} with {asked} among the first {top} words. "
         f"Look at a run: dplda topics {shlex.quote(found[0].name)}"
     )
+    if n_noise:
+        say(_not_listed(n_noise))
+
+
+def _not_listed(n_noise: int) -> str:
+    """Say that `n_noise` topics have one of the words and are not listed; empty if none are."""
+    has = "has" if n_noise == 1 else "have"
+    return f"Not listed: {_count(n_noise, 'topic')} called noise {has} one of these words (--all)." if n_noise else ""
 
 
 def _why_not(wanted: Sequence[str], known: Collection[str]) -> str:
     """Say what it means that no topic lists a word that was asked for, if models have the words `known`."""
     if any(_matches(word, each) for word in known for each in wanted):
-        return (
-            "It is among the words of a run: --top N searches more words of each topic, --all also topics like noise."
-        )
+        return "It is among the words of a run, but not among the first words of a topic: --top N searches more words."
     if phrase := next((each for each in wanted if " " in each and not any(" " in word for word in known)), ""):
         return f"These runs know single words only: dplda search {phrase}. A fit with --ngrams finds phrases, too."
     begun = sorted({each for each in wanted for word in known if word.startswith(each)})
@@ -115,11 +124,10 @@ def _plain(word: str) -> str:
     return " ".join(word.replace(JOINER, " ").casefold().split())
 
 
-def _search(name: str, model: TopicModel, wanted: list[str], top: int, *, noise: bool) -> Iterable[_Found]:
+def _search(name: str, model: TopicModel, wanted: list[str], top: int) -> Iterable[_Found]:
     """Yield the topics of `model` that have one of the `wanted` words among their first `top` words."""
-    listed = range(len(model.topics)) if noise else model.listed_topics
     ranked = model.relevant_words(top)
-    for topic in listed:
+    for topic in range(len(model.topics)):
         own = [word for word, _ in ranked[topic]]
         places = {
             each: [place for place, word in enumerate(own, start=1) if _matches(_plain(word), each)] for each in wanted

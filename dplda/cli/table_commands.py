@@ -495,6 +495,8 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
         rows,
         wide="largest topics, share in % (95 %)",
     )
+    if outside := one.outside_periods.strip():
+        say(outside)
     tell_private_groups(one, unit)
     rest = sum(units.value[index] for index, is_rest in enumerate(one.rest) if is_rest)
     expected = one.compares_two and tells[:2].all()  # two groups are seldom most of the documents

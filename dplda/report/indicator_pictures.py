@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 _REST = (NONE, NO_ANSWER)  # not drawn: most documents may be among them, and would make all others tiny
 _ROW, _MOST_ROWS = 21, 90  # height in CSS pixels of a word of the dot plot; words and groups in one
 _LONGEST = 20  # characters of a word or group beside its dots
+_LONGEST_RULE = 90  # characters of what puts a document into a category, where it is told in short
 _TINY = 0.9  # where the axis of lifts begins
 
 
@@ -96,7 +97,10 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
                     for number, part in enumerate(parts)
                     if (*_documents(answers), *subject(part)) not in alone
                 ]
-        drawn += [replace(each, title=f"{each.title}{whose}") for each in of_run]
+        drawn += [
+            replace(each, title=f"{each.title}{whose}", note=f"{each.note}{'' if place else _rules_in_short(answers)}")
+            for place, each in enumerate(of_run)
+        ]
     return drawn
 
 
@@ -240,6 +244,16 @@ def _told_rules(table: CountTable, unit: str) -> str:
     if not table.rules:
         return persons
     return f"{persons}In a category is a document with one of its words: {shown('; '.join(table.rules))}. "
+
+
+def _rules_in_short(answers: Tables) -> str:
+    """Say in short, after a space, which documents are in each category; what is cut is with the numbers."""
+    rules = next((table.rules for table in answers if isinstance(table, CountTable)), ())
+    if not rules:
+        return ""
+    short = [shortened(rule, _LONGEST_RULE) for rule in rules]
+    cut = " (in full with the numbers)" if any(a != shown(b) for a, b in zip(short, rules, strict=True)) else ""
+    return f" In a category is a document with one of its words{cut}: {'; '.join(short)}."
 
 
 def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) -> Table:

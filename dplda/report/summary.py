@@ -77,25 +77,25 @@ def _use(judged: Sequence[TopicModel]) -> str:
         found = sum(chance or 0.0 for model in judged for chance in model.probabilities)
         known = all(model.probabilities for model in judged)
         if given == total:
-            return "Use with care: the topics were given, and are there whatever the text contains."
+            return "Use the topics with care: the topics were given, and are there whatever the text contains."
         some = f"about {found:.0f} of the {total - given}" if known else "some of them"
         besides = f", besides {given} that the author gave" if given else ""
         return (
-            f"Use with care: the topics come from the prior{besides}. An ordinary fit of the text, without noise, "
-            f"would find {some}{' that were chosen' * bool(given)}; no released number tells which."
+            f"Use the topics with care: the topics come from the prior{besides}. An ordinary fit of the text, "
+            f"without noise, would find {some}{' that were chosen' * bool(given)}; no released number tells which."
         )
     are, them = ("is", "it") if clear == 1 else ("are", "them")
     told = f"{clear} of {total} topics {are} clear: an ordinary fit, without noise, would probably find {them}, too."
     words = min(len(model.vocabulary) for model in judged)
     if words < _LEAST_WORDS and clear:
-        return f"Use with care: {told} But the text is seen through {words} words only."
+        return f"Use the topics with care: {told} But the text is seen through {words} words only."
     if clear >= USEFUL * sum(model.topics_of_run for model in judged):  # merging topics makes none clearer
-        return f"Useful: {told}"
+        return f"The topics are useful: {told}"
     if clear:
-        return f"Use with care: only {told}"
+        return f"Use the topics with care: only {told}"
     return (
-        f"Not useful: none of the {total} topics is clear. Of none is it sure enough that an ordinary fit, without "
-        "noise, would find it."
+        f"The topics are not useful: none of the {total} topics is clear. Of none is it sure enough that an ordinary "
+        "fit, without noise, would find it."
     )
 
 

@@ -120,6 +120,7 @@ def how_lines_read(small: str, table: ReleasedTable, share: str) -> str:
     return (
         f"{small}, with {lines} that contains the {share} with 95 %. Periods that are too small to tell, or in no "
         f"list, are left out; one between two of them is a point with a bar.{without_lines(table)}"
+        f"{table.outside_periods}"
     )
 
 

@@ -30,6 +30,7 @@ from dplda.learning.placements import from_prior, registry
 from dplda.learning.placements.registry import NO_NOISE
 from dplda.learning.settings import FitSettings, ModelSettings, VocabularySettings
 from dplda.learning.verdicts import CLEAR, NOISE
+from dplda.model.prior_topics import PriorTopics
 from dplda.model.run_facts import RunFacts
 from dplda.model.topic_model import TopicModel
 from dplda.runs.corpus import Corpus, check_corpus
@@ -73,6 +74,11 @@ def plan_fit(corpus: Corpus, ledger: Ledger | Literal[False], options: FitOption
     `InputError` for settings that are out of range or contradict each other.
     """
     private = options.simulate_seed is None and options.placement != NO_NOISE
+    if not isinstance(options.prior, PriorTopics | None):
+        raise InputError(
+            f"prior must be prior topics, got {type(options.prior).__name__}. Public text gives them by "
+            "dplda.public_prior(corpus), a saved model by dplda.released_prior(model)."
+        )
     place = find_place(
         corpus,
         ledger,

@@ -116,6 +116,11 @@ class CountTable(IndicatorTable):
         return "in the other groups together" if self.persons else super().others
 
     @property
+    def outside_periods(self) -> str:
+        """As of any table; empty if persons, who may be in several groups, would be added up."""
+        return "" if self.persons and len(self.by) > 1 else super().outside_periods
+
+    @property
     def _design_effect(self) -> float:
         return self.documents_per_person or 1.0  # persons are drawn, whose documents may be alike
 

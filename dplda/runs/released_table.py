@@ -368,6 +368,19 @@ class ReleasedTable:
             std=float(std),
         )
 
+    @property
+    def outside_periods(self) -> str:
+        """How many units, after a space, are in none of the periods, in words; empty without periods."""
+        time = self.period_axis
+        if time is None:
+            return ""
+        found = self.over(time).units()
+        value, low, high = found.value[-1], found.low[-1], found.high[-1]
+        return (
+            " In none of the periods, or with a date that could not be read: "
+            f"{value:,.0f} ({low:,.0f} to {high:,.0f}, with 95 %)."
+        )
+
     def whole(self) -> Self:
         """Return the table of all units in one row, without groups."""
         std = self.std * np.sqrt(len(self.rows))

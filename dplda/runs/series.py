@@ -192,6 +192,11 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
 
     Raises `InputError` for any other model.
     """
+    if not isinstance(model, TopicModel):
+        raise InputError(
+            f"released_prior takes a model, got {type(model).__name__}. That of a run: dplda.load(run). Topics of "
+            "public text: dplda.public_prior(corpus)."
+        )
     if not (model.privacy.sound or public):
         raise InputError(
             "the prior is a model that is not private, so that it must be public: its topics would reveal what they "

@@ -232,6 +232,17 @@ class RowReader(Protocol):
         """
 
 
+_NUMBERED = ", as a string. (A column without a name, which has the number 0, is called '0' here.)"
+
+
+def _column_names(option: str, given: Any) -> tuple[str, ...]:
+    """Return the `given` names of columns, one or several. Raises `InputError` for what is no name."""
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{option} must be the name of a column, or several names{_NUMBERED}")
+    return names
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """The options of `Reading` that readers use; public. Columns without a name are chosen, or not read."""
@@ -248,16 +259,17 @@ class ReadOptions:
     def __post_init__(self) -> None:
         """Keep a single text column as a string, and several columns as a tuple.
 
-        Raises `InputError` for no text column, one named twice, and group columns that are no names.
+        Raises `InputError` for no text column, one named twice, and columns that are no names.
         """
-        groups = (self.group_fields,) if isinstance(self.group_fields, str) else tuple(self.group_fields)
-        if not all(isinstance(name, str) for name in groups):
-            raise InputError("group_fields must be the names of columns.")
+        groups = _column_names("group_fields", self.group_fields)
+        for option in ("id_field", "unit_field"):
+            if not isinstance(getattr(self, option), str | None):
+                raise InputError(f"{option} must be the name of a column{_NUMBERED}")
         object.__setattr__(self, "group_fields", tuple(dict.fromkeys(groups)))
         if self.text_field is None or isinstance(self.text_field, str):
             return
-        names = tuple(self.text_field)
-        if not names or not all(isinstance(name, str) for name in names):
+        names = _column_names("text_field", self.text_field)
+        if not names:
             raise InputError("text_field must be the name of a column, or several names.")
         for name in names:
             if names.count(name) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from pathlib import Path
 
 import pyarrow.parquet
@@ -387,6 +388,33 @@ def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, ti
         page = (home / f"{shown}.html").read_text()
         assert interval[shown] in page
         assert interval[absent] not in page
+
+
+def test_a_name_that_may_be_a_slip_for_a_dataset_with_runs_is_refused(dplda, tickets):
+    asked = ("count", tickets, "--categories", "c.yaml", "--epsilon", "1")
+    assert dplda(*asked).status == 0
+    before = spent(dplda)
+    refused = dplda(*asked, "--dataset", "ticktes")
+    assert refused.status == 3
+    assert "there is tickets, which has runs. Is that the one meant? Then name it: --dataset tickets; if" in refused.err
+    assert spent(dplda) == before
+    granted = "dplda budget grant ticktes --epsilon 10 --delta 1e-05"
+    assert granted in refused.err
+    for name in ("tickets-2", "letters"):
+        assert dplda(*asked, "--dataset", name, "--dry-run").status == 0, "no slip"
+    assert dplda(*granted.split()[1:]).status == 0
+    assert dplda(*asked, "--dataset", "ticktes", "--dry-run").status == 0
+
+
+def test_dates_that_cannot_be_read_are_counted_apart(dplda, tickets, home):
+    lines = [json.loads(line) for line in (home / tickets).read_text().splitlines()]
+    with open(home / "dates.jsonl", "w") as file:
+        file.writelines(json.dumps(line | ({} if i % 3 else {"day": "soon"})) + "\n" for i, line in enumerate(lines))
+    dates = ("--by", "month(day)", "--from", "2024-01-01", "--to", "2024-03-31", "--epsilon", "8")
+    out = dplda("count", "dates.jsonl", "--categories", "c.yaml", *dates).out
+    found = re.search(r"In none of the periods, or with a date that could not be read: ([\d,]+) \(", out)
+    assert found, out
+    assert float(found[1].replace(",", "")) == pytest.approx(1000, abs=30)
 
 
 def test_counts_of_a_part_are_told_apart_on_the_screen_and_on_the_page(dplda, tickets, home):

@@ -77,7 +77,11 @@ def test_only_the_first_words_of_a_topic_are_searched(dplda, shop: TopicModel) -
     [
         (("zebra", "gnu"), "No run has it among its words: the texts may use it too seldom", "begin like it"),
         (("heat",), "Words that begin like it are known: dplda search 'heat*'", "--top"),
-        (("boiler", "--top", 1), "It is among the words of a run: --top N searches more", "too seldom"),
+        (
+            ("boiler", "--top", 1),
+            "It is among the words of a run, but not among the first words of a topic: --top N searches more",
+            "too seldom",
+        ),
     ],
 )
 def test_nothing_found_is_no_failure_and_what_it_means_is_told(dplda, shop: TopicModel, asked, told, untold) -> None:
@@ -99,6 +103,10 @@ def test_topics_called_noise_are_searched_on_request(dplda, home: Path) -> None:
     model = about([9, 5, 7, 1, 0, 0], [0, 0, 4, 9, 0, 0])
     with_facts(model, verdicts=("clear", "noise"), topic_probabilities=(0.9, 0.01)).save(home / "models" / "m")
     assert [topic for topic, _ in found(dplda("search", "credit_card", "--json").json)] == []
+    told = "Not listed: 1 topic called noise has one of these words (--all)."
+    assert told in dplda("search", "credit_card").out
+    assert told in dplda("search", "money", "credit_card").out
+    assert "Not listed" not in dplda("search", "credit_card", "--all").out
     (hit,) = dplda("search", "credit_card", "--all", "--json").json["topics"]
     assert (hit["topic"], hit["verdict"], hit["real"]) == (1, "noise", 0.01)
 

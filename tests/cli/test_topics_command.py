@@ -60,7 +60,7 @@ def test_topics_that_were_merged_make_no_run_useful(dplda, home: Path) -> None:
     assert "Only 1 of 3 topics is clear" in dplda("merge", "few", "1,2", "--out", "merged").out
     assert dplda("report", "merged", "-o", "page.html").status == 0
     page = (home / "page.html").read_text()
-    assert "Use with care: only 1 of 3 topics is clear" in page
+    assert "Use the topics with care: only 1 of 3 topics is clear" in page
     for shown in (dplda("topics", "merged").out, load("merged")._repr_html_(), page):
         assert "Topics merged by hand count as weak: nothing tells" in " ".join(shown.split())
         assert "percentage is" not in shown

@@ -230,6 +230,11 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert text.count("Numbers are of customers with at least one such document.") == 1
     assert "How many customers have at least one document in each category" in text
     assert "A customer counts once in each category of at least one of their documents." in text
+    assert text.count("In a category is a document with one of its words: refund: money back. ") == 2, "and the numbers"
+    long = replace(count_table(), rules=("refund: " + ", ".join(f"word{i}" for i in range(40)),))
+    told = page(tmp_path, findings(("How many?", counts(long)))).text
+    assert "one of its words (in full with the numbers): refund: word0, word1," in told
+    assert told.count("word39") == 1
     assert "A customer in more than 1 category counts less" in text
     assert "Each answer says whether it counts documents, customers with at least one" in " ".join(text.split())
     by_team = page(tmp_path, findings(("How many?", counts(replace(BY_TEAM, persons=True))), unit="customer")).text

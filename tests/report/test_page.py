@@ -98,8 +98,8 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
 @pytest.mark.parametrize(
     ("verdicts", "told"),
     [
-        (["clear", "clear", "weak"], "Useful: 2 of 3 topics are clear"),
-        (["weak", "noise", "noise"], "Not useful: none of the 3 topics is clear"),
+        (["clear", "clear", "weak"], "The topics are useful: 2 of 3 topics are clear"),
+        (["weak", "noise", "noise"], "The topics are not useful: none of the 3 topics is clear"),
     ],
 )
 def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdicts: list[str], told: str) -> None:
@@ -118,9 +118,9 @@ def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdict
 @pytest.mark.parametrize(
     ("verdicts", "words", "told"),
     [
-        (["clear"] * 3, 49, "Use with care: 3 of 3 topics are clear: an ordinary fit"),
+        (["clear"] * 3, 49, "Use the topics with care: 3 of 3 topics are clear: an ordinary fit"),
         (["clear"] * 3, 49, "But the text is seen through 49 words only."),
-        (["clear", *["weak"] * 3], 50, "Use with care: only 1 of 4 topics is clear"),
+        (["clear", *["weak"] * 3], 50, "Use the topics with care: only 1 of 4 topics is clear"),
     ],
 )
 def test_few_clear_topics_or_words_are_to_be_used_with_care(verdicts: list[str], words: int, told: str) -> None:

@@ -36,15 +36,18 @@ def test_runs_with_and_without_a_prior_are_judged_each(tmp_path: Path) -> None:
     plain = with_facts(make_model(), **judged, run="second-bbbbbb")
     write_report([plain, prior], tmp_path / "r.html")
     said = Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
-    assert "Run 2: Use with care: the topics come from the prior." in said
+    assert "Run 2: Use the topics with care: the topics come from the prior." in said
     assert "would find about 1 of the 3;" in said
-    assert "Run 1: Not useful: none of the 3 topics is clear." in said
+    assert "Run 1: The topics are not useful: none of the 3 topics is clear." in said
     known = "The topics of run 2, first-aaaaaa, and their words were known before, from public corpus forum."
     assert known in said
     assert "About 60.0% of the text is about these topics." in said
     write_report([prior, with_facts(prior, run="third-cccccc")], tmp_path / "both.html")
     said = Page((tmp_path / "both.html").read_text(encoding="utf-8")).text
-    assert "Verdict The promise covers every number on this page that was taken from the text. Use with care" in said
+    assert (
+        "Verdict The promise covers every number on this page that was taken from the text. Use the topics with care"
+        in said
+    )
     assert said.count("were known before") == 2
 
 

@@ -64,6 +64,10 @@ def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger
 
 def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_path):
     first = fitted(0, ledger, tmp_path)
+    with pytest.raises(InputError, match=r"released_prior takes a model, got str\. That of a run: dplda\.load"):
+        dplda.released_prior(first.facts.run)
+    with pytest.raises(InputError, match="prior must be prior topics, got TopicModel"):
+        dplda.fit(part(0), prior=first, ledger=ledger)
     prior = dplda.released_prior(first)
     second = dplda.fit(part(1), prior=prior, batch="next", epsilon=3.0, ledger=ledger)
     assert (second.facts.series, second.facts.batch) == ("s", "next")

@@ -126,9 +126,12 @@ def test_every_column_must_exist_and_hold_text(tmp_path: Path) -> None:
         (["subject", "subject"], "text_field names column 'subject' twice"),
         ([], "text_field must be the name of a column, or several names"),
         ([1, "body"], "text_field must be the name of a column, or several names"),
+        (0, "A column without a name, which has the number 0, is called '0' here"),
     ]:
         with pytest.raises(InputError, match=message):
             read_corpus(path, text_field=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="unit_field must be the name of a column, as a string"):
+        read_corpus(path, text_field="body", unit_field=0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="text_field 'boddy' is not a column"):
         read_corpus(write_csv(tmp_path / "x.csv"), text_field=["subject", "boddy"])
     with pytest.raises(InputError, match="text_field 'boddy' is not a column"):
