@@ -102,7 +102,7 @@ def _refuse_slip(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
     """Raise `BudgetRefused` for the first `run` on a dataset without a grant if the name may be a slip.
 
     It may if nobody uses a grant of almost this name, or if it was chosen and is almost that of a dataset with runs.
-    The first run fixes the total, so that neither can be mended after it. Names that differ in digits alone are no slip.
+    The first run fixes the total, so that neither can be mended after it. Names that differ in digits only are no slip.
     """
     otherwise = (
         f"if not, grant {run.dataset} what every dataset has: dplda budget grant {shlex.quote(run.dataset)} --epsilon "
