@@ -425,8 +425,9 @@ class Ledger:
         return queries.load(session)
 
     def _state_with(self, session: Session, dataset: str) -> LedgerState:
-        if dataset not in queries.names(session):
-            raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
+        if dataset not in (names := queries.names(session)):
+            meant = "".join(f"Did you mean {close}? " for close in get_close_matches(dataset, names, n=1))
+            raise InputError(f"Dataset {dataset!r} is not in the ledger. {meant}See: dplda budget show")
         return self._verified_state(session)
 
 

@@ -97,11 +97,12 @@ def require_documents(
         "fewer topics": fewer_words,
     }
     counted += "" if vocabulary.public is None else " with words of the word list"
+    helping = [way for way, helps in ways.items() if helps]
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation "
         f"{_size_std(events):,.0f}), too few at epsilon {settings.privacy.epsilon:g} to "
-        f"{purpose}. With any one of these, a run very probably goes on (good topics need more): "
-        f"{'; '.join(way for way, helps in ways.items() if helps)}."
+        f"{purpose}. With {'any one of these' if len(helping) > 1 else 'this'}, a run very probably goes on (good "
+        f"topics need more): {'; '.join(helping)}."
         f"{'' if unit == DOCUMENT else f' {COUNTS_OF_PERSONS}'}"
     )
 

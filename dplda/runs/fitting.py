@@ -172,10 +172,11 @@ def plan_topics(
         if noise:
             named = [result.topic_names[topic] for topic in noise if topic in result.topic_names]
             seeds = f" Among them are topics with seed words: {', '.join(named)}." if named else ""
+            clear = result.verdicts.count(CLEAR)
             warn(
                 f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise, and "
-                f"{result.verdicts.count(CLEAR) or 'none'} of the others are clear (model.verdicts).{seeds} Use more "
-                "documents, a larger epsilon, or fewer topics.",
+                f"{clear or 'none'} of the others {'is' if clear == 1 else 'are'} clear (model.verdicts).{seeds} Use "
+                "more documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
             )
         return result

@@ -54,6 +54,12 @@ def test_an_unknown_dataset_is_bad_input(dplda) -> None:
         assert answer.err.count("\n") == 1
 
 
+def test_a_misspelt_dataset_is_told_which_one_may_be_meant(dplda, saved: str) -> None:
+    answer = dplda("budget", "show", "revews")
+    assert answer.status == 2
+    assert "is not in the ledger. Did you mean reviews? See: dplda budget show" in answer.err
+
+
 def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str) -> None:
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-6").status == 0
     record = dplda("budget", "show", "reviews", "--json").json
