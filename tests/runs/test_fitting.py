@@ -162,8 +162,8 @@ def test_a_hopeless_run_ends_after_its_size_and_says_what_would_do(planted, ledg
         dplda.fit(corpus_of(planted[0][:40]), n_topics=4, ledger=ledger, models=tmp_path / "models")
     said = (
         r"the corpus has about [\d,]+ documents \(noisy, standard deviation \d+\), too few at epsilon 2 to choose the "
-        r"words for 4 topics privately\. With (?:this|any one of these), a run very probably goes on \(good topics need more\): "
-        r".*at least [\d,]+ documents.*\. "
+        r"words for 4 topics privately\. With (?:this|any one of these), a run very probably goes on "
+        r"\(good topics need more\): .*at least [\d,]+ documents.*\. "
         r"Spent: 0\.1% of the run's"
     )
     assert re.match(said, str(refusal.value))
