@@ -68,7 +68,12 @@ def _epsilon(facts: Facts) -> tuple[State, str]:
 def _delta(facts: Facts) -> tuple[State, str]:
     delta, failures, units = facts.quoted.delta, facts.quoted.failures, facts.documents
     if not units or units < 1:
-        return State.OPEN, f"Delta is {delta:g}; the number of {facts.unit.many} is not known here."
+        elsewhere = (
+            "is not known here"
+            if facts.topics is not None
+            else "is in the answers, if it was released, and not in this paper"
+        )
+        return State.OPEN, f"Delta is {delta:g}; the number of {facts.unit.many} {elsewhere}: compare it with 1/n^2."
     bound = 1 / units**2
     text = f"Delta is {delta:g}; 1/n^2 is {number(bound)} for the released n of {units:,} {facts.unit.many}."
     if delta <= bound:

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from dplda.cli.check_command import Report
     from dplda.learning.settings import FitSettings
 
-_PUBLIC_TEXT = (
-    "public text about the same things (--prior; `dplda prior draft` has some written from a description of yours)"
-)
+_PUBLIC_TEXT = "public text about the same things (`dplda fit --prior`; `dplda prior draft` has some written)"
 _WITH_PRIOR = ("--prior", "PUBLIC.jsonl", "--public-prior")
 
 
@@ -20,12 +18,14 @@ def tell_expected(
     report: Report,
     settings: FitSettings | None = None,
     typed: Callable[[int | None, float | None], str] | None = None,
+    others: bool = False,
 ) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
     command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
-    is typed, None standing for one that stays; by default, as options.
+    is typed, None standing for one that stays; by default, as options. With `others`, the run also answers questions
+    that need no topics.
     """
     from dplda.runs.advice import USUAL, advise, clearer, judge, propose, supported_topics, typed_options
     from dplda.runs.enough import COUNTS_OF_PERSONS, rounded_up
@@ -61,9 +61,14 @@ def tell_expected(
         ends = "counting them, having spent a thousandth of its budget"
         if not given.enough_words:
             ends = "it has chosen words, because so few of them are frequent enough"
+        told = f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}."
+        if others:
+            told = (
+                f"What is about topics will probably have no answer: about {number} are too few for {asked}. The other "
+                "questions are answered, and charged."
+            )
         report.remarks.append(
-            f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}. What "
-            f"helps: {'; or '.join(helps)}.{'' if unit is None else f' {COUNTS_OF_PERSONS}'}"
+            f"{told} What helps: {'; or '.join(helps)}.{'' if unit is None else f' {COUNTS_OF_PERSONS}'}"
         )
         report.condition = "Once there is enough text"
         if settings is None and given.prior_helps:

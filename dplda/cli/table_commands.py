@@ -432,7 +432,7 @@ def show_answer(
     say("")
     again, numbers = f"dplda tables {shlex.quote(name or found.run)}", "numbers" if what == "counts" else "shares"
     say(f"Wrote {out}." if out is not None else f"All {numbers} with their intervals: {again} --csv FILE")
-    if what != "words":
+    if what != "words" and any(table.by for table in found):
         say(f"All certain differences: {again} --json")
 
 

@@ -124,16 +124,17 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
     """Tell the numbers of all combinations of groups of `table`, and what differs for certain."""
     unit, by = counts.privacy.unit, in_words(table, counts)
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
-    names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
+    every = {category: table.titles[category] for category in order}
+    names = {category: title for category, title in every.items() if title not in _REST}
     told = int(table.tells.sum())
     return Picture(
         name=name,
         title=f"Each category by {by}",
         alt=f"The numbers of each of {len(names)} categories by {by}.",
-        note=f"{certain_differences(table, names)} Of {told:,} of {len(table.rows):,} combinations, the "
+        note=f"{certain_differences(table, every)} Of {told:,} of {len(table.rows):,} combinations, the "
         "share can be told, too.",
         drawing=Bars([]),
-        further=further_differences(table, names),
+        further=further_differences(table, every),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{told_private(table, unit)}{told_counted(table, unit)}",
     )
@@ -146,7 +147,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     """
     unit = counts.privacy.unit
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
-    names = {category: table.titles[category] for category in order if table.titles[category] not in _REST}
+    every = {category: table.titles[category] for category in order}
+    names = {category: title for category, title in every.items() if title not in _REST}
     by = in_words(table, counts)
     picture: Bars | Chart | Heat
     if not table.by:
@@ -163,14 +165,14 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
         note = "" if table.persons else f"In all groups together: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
-        note += f"{certain_differences(table, names)}{_told_alike(table, names)}"
+        note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
     return Picture(
         name=name,
         title=_title(table, shown(unit), by) + (f", summed from the table by {of}" if of else ""),
         alt=f"The share of each of {len(names)} categories in each of {len(table.rows)} groups by {by}.",
         note=f"{note} {told_counted(table, unit)}",
         drawing=picture,
-        further=further_differences(table, names),
+        further=further_differences(table, every),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{told_private(table, unit)}Of one {shown(unit)}, these counts and "
         f"others of their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the "
@@ -265,7 +267,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
     listed = [
         (
             shown(", ".join(group)),
-            f"{units.value[row]:,.0f}",
+            f"{units.value[row]:,.0f} ({units.low[row]:,.0f} to {units.high[row]:,.0f})",
             shown(table.titles[each]),
             _number(found, row, each),
             _share(shares, row, each) if tells[row] else "too small to tell",
@@ -273,7 +275,7 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
         for row, group in enumerate(table.rows)
         for each in order
     ]
-    return Table((by, shown(size_heading(table, unit)), "category", *numbers), listed)
+    return Table((by, f"{shown(size_heading(table, unit))} (95 %)", "category", *numbers), listed)
 
 
 def _share(shares: object, row: int, category: int) -> str:

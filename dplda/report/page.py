@@ -208,6 +208,8 @@ def run_section(
     ]
     return {
         "name": name,
+        "id": shown(model.facts.run or name),
+        "merged": model.facts.merged is not None,
         "dataset": shown(model.facts.dataset or ""),
         "prefix": prefix,
         "privacy": privacy,

@@ -241,7 +241,8 @@ def certain_differences(table: ReleasedTable, names: dict[int, str]) -> str:
         return "All of them are too small to tell."
     certain = _certain(table, names)
     if not certain:
-        return table.no_changes
+        drawn = ", ".join(shown(name) for name in names.values())
+        return f"No certain difference {table.since}: {drawn}." if table.changes() else table.no_changes
     more = f"; and {len(certain) - _MOST_CHANGES} more" if len(certain) > _MOST_CHANGES else ""
     return f"With 95 % probability, all of these hold: {'; '.join(certain[:_MOST_CHANGES])}{more}."
 

@@ -473,9 +473,9 @@ def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
     """Return how text becomes words. Its stop words are the distinct words of all lists, in lower case and sorted."""
     language = reading.get("language") or Tokenization.language
     given: Collection[str | Path] | str | Path | None = reading.get("stopwords")
-    items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
+    items = [ListName(given)] if isinstance(given, str) else [given] if isinstance(given, Path) else given
     words = list[str]()
-    for item in items:
+    for item in () if items is None else items:
         if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
             words += names(named[1] or language)
         elif isinstance(item, ListName | Path):

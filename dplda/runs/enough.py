@@ -93,7 +93,7 @@ def require_documents(
         f"at least epsilon {rounded_up(budget or 1.0)}": budget is not None and budget <= DEFAULT_GRANT[0],
         f"at least {rounded_up(number or 1.0)} {counted}": number is not None,
         "a public word list (--vocabulary)": fewer_words,
-        "public text about the same things (--prior)": prior,
+        "public text about the same things (dplda fit --prior)": prior,
         "fewer topics": fewer_words,
     }
     counted += "" if vocabulary.public is None else " with words of the word list"

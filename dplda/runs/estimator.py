@@ -219,11 +219,11 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 def _is_text(X: Any) -> bool:
     """Whether X is a corpus or texts, rather than a matrix."""
-    if isinstance(X, Corpus | Iterator):
+    if isinstance(X, Corpus | Iterator | str):  # `Corpus.from_texts` refuses a string, without quoting it
         return True
     if getattr(X, "ndim", 1) == 1 and hasattr(X, "dtype"):  # an array or a column
         return X.dtype.kind not in "biufc" and any(isinstance(item, str) for item in X)
-    return isinstance(X, list | tuple) and any(isinstance(item, str | Mapping) for item in X)
+    return isinstance(X, list | tuple) and (not X or any(isinstance(item, str | Mapping) for item in X))
 
 
 def _refuse_columns_of_text(X: Any) -> None:

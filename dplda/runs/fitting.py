@@ -172,10 +172,10 @@ def plan_topics(
         if noise:
             named = [result.topic_names[topic] for topic in noise if topic in result.topic_names]
             seeds = f" Among them are topics with seed words: {', '.join(named)}." if named else ""
-            clear = result.verdicts.count(CLEAR)
+            clear, n_topics = result.verdicts.count(CLEAR), len(result.topics)
             warn(
-                f"{len(noise)} of {len(result.topics)} topics cannot be distinguished from noise, and "
-                f"{clear or 'none'} of the others {'is' if clear == 1 else 'are'} clear (model.verdicts).{seeds} Use "
+                f"{len(noise)} of {n_topics} topics cannot be distinguished from noise, and {clear or 'none'} of the "
+                f"{n_topics} {'are' if clear > 1 else 'is'} clear (model.verdicts).{seeds} Use "
                 "more documents, a larger epsilon, or fewer topics.",
                 NoisyTopicsWarning,
             )

@@ -26,6 +26,7 @@ from dplda.runs.indicator_tables import Words, WordTable
 from dplda.runs.released_table import least_size
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
+from dplda.runs.words import usable_words
 from dplda.text.categories import public_digest
 from dplda.text.wordlists import listed_words
 
@@ -51,8 +52,10 @@ def distinctive_words(
 ) -> Words:
     """Release which words tell the groups of `corpus` apart under (epsilon, delta) differential privacy.
 
-    `words` are those that a model released, or a public list. A document counts with 1 / sqrt(1 + d) if it has d of
-    them, so that a short list means less noise. The other parameters are as in `dplda.tabulate`; there must be groups.
+    `words` are those that a model released, or a public list. Public words that the documents cannot contain are left
+    out, with a warning, and capital letters are read as in the documents. A document counts with 1 / sqrt(1 + d) if it
+    has d of the words, so that a short list means less noise. The other parameters are as in `dplda.tabulate`; there
+    must be groups.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -76,13 +79,16 @@ def plan_words(
 ) -> Run[Words]:
     """Plan `tables`, the result of `groupings`, of the document frequencies of `words`; nothing is spent or read.
 
-    Raises `InputError` for no or too many words, for a table without groups, for columns that `corpus` was read
+    Public words that the documents cannot contain are left out, with a warning. Raises `InputError` for no or too many
+    words, for a table without groups, for columns that `corpus` was read
     without, and for tables that are too large.
     """
     model = words if isinstance(words, TopicModel) else None
     listed = listed_words("words", words.vocabulary if isinstance(words, TopicModel) else words)
     if not 1 <= len(set(listed)) == len(listed) <= _MOST_WORDS or not all(isinstance(word, str) for word in listed):
         raise InputError(f"words must be 1 to {_MOST_WORDS:,} different words, or a model.")
+    if model is None:
+        listed = usable_words(corpus.tokenization, listed, 1)
     if not all(tables):
         raise InputError("name the groups whose words are compared, such as by product.")
 

@@ -570,7 +570,8 @@ class Tables(Sequence[ReleasedTable]):
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same_documents", self.same_documents or self.of == self.run)
+        own = self.kind is ReleasedTable and self.of == self.run  # one plan asked for topics and tables of these
+        object.__setattr__(self, "same_documents", self.same_documents or own)
         label = self.privacy.warning_label
         object.__setattr__(self, "tables", tuple(replace(table, warning_label=label) for table in self.tables))
 

@@ -50,9 +50,8 @@ def usable_words(tokenization: Tokenization | None, listed: Sequence[str], neede
         return tuple(listed)
     found = _describe(matched, "words of the word list")
     if len(matched.words) < needed:
-        raise InputError(
-            f"{found} At least {needed:,} are needed, two for each topic: give other words, or ask for fewer topics."
-        )
+        least = f"At least {needed:,} are needed, two for each topic: give other words, or ask for fewer topics."
+        raise InputError(f"{found} {least if needed > 1 else 'Give other words.'}")
     if matched.reasons:
         warn(f"{found} They are left out.")
     return matched.words

@@ -153,6 +153,12 @@ def _rule(name: str, rule: Any, language: str) -> _Rule:
     if isinstance(rule, Mapping) and set(rule) == {"words"}:
         rule = rule["words"]
     if isinstance(rule, str):
+        parts = [part.strip() for part in re.split("[,;]", rule) if part.strip()]
+        if len(parts) > 1:
+            raise InputError(
+                f"category {name!r} is a text with commas, which would be one phrase. If it is several, write a list: "
+                f"{name}: [{', '.join(parts)}]; if it is one, leave out the commas, which do not count."
+            )
         rule = [rule]
     if isinstance(rule, list | tuple) and rule and all(isinstance(phrase, str) for phrase in rule):
         if starred := next((phrase for phrase in rule if "*" in phrase), ""):

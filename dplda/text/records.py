@@ -232,7 +232,7 @@ class RowReader(Protocol):
         """
 
 
-_NUMBERED = ", as a string. (A column without a name, which has the number 0, is called '0' here.)"
+_NUMBERED = ", as a string. Name a column that has a number first, as with frame.rename(columns={0: 'text'})."
 
 
 def _column_names(option: str, given: Any) -> tuple[str, ...]:

@@ -401,19 +401,26 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     Arrow would infer the type of a column of objects from all its values, so that one value decided how others are
     read. Such columns are read cell by cell, and only the others are converted.
     """
+    if frame.columns.nlevels > 1:
+        raise InputError(
+            "The columns of the table have names of several levels. Give each a single name first, such as "
+            "frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
+        )
     columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
     typed = [name for name in columns.names if not _holds_objects(frame[name])]
     schema = _open_stream(frame[typed].iloc[:0]).schema
     texts = [at for at, kind in enumerate(frame.dtypes) if str(kind).startswith(("object", "str"))]
     for name in dict.fromkeys(frame.columns[texts]):
-        if isinstance(name, str) and name not in typed:
-            schema = schema.append(pa.field(name, pa.string()))
-    for name in columns.text:
-        first = [] if name in typed else frame[name].iloc[:_SAMPLED_RECORDS].tolist()
+        if not isinstance(name, str) or name in typed:
+            continue
+        first = frame[name].iloc[:_SAMPLED_RECORDS].tolist() if list(frame.columns).count(name) == 1 else []
         held = [type(cell) for cell in first if isinstance(cell, Collection)]  # texts are collections, too
-        if held and str not in held:
+        if not held or str in held:
+            schema = schema.append(pa.field(name, pa.string()))
+        elif name in columns.names:
             raise InputError(
-                f"Column {name!r} of the table holds a {held[0].__name__} in each row, not text: join its parts."
+                f"Column {name!r} of the table holds a {held[0].__name__} in each row, which is no text and no name: "
+                "join its parts, or name another column."
             )
     check_types("the table", columns, schema, options.id_field)
 

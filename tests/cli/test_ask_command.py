@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -180,13 +181,25 @@ def test_sampling_widens_the_intervals_of_the_tables_and_counts_of_a_plan(dplda,
 
 def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):
     dplda("ask", plan, "--quiet")
-    options = ("--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
+    options = ("--text-field", "text", "--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
     run = dplda("fit", "tickets.jsonl", *options, "--json").json["run"]
     assert dplda("report", run, "-o", "fit.html").status == 0
     page = (home / "fit.html").read_text(encoding="utf-8")
     assert "The share of each category by team" in page
     assert "Words that are more frequent in one group" in page
     assert "How topics differ by team" not in page, "the tables are of other topics"
+    assert "They are of the files that the topics were learned from" in page
+    (home / "part.jsonl").write_text("\n".join((home / "tickets.jsonl").read_text().splitlines()[::2]))
+    Ledger().grant("tickets", unbounded=True)
+    part = dplda("ask", written(home, "part.yaml", corpus="part.jsonl", dataset="tickets"), "--json")
+    assert part.status == 0, part.err
+    assert dplda("report", run, "-o", "beside.html").status == 0
+    page = (home / "beside.html").read_text(encoding="utf-8")
+    of_part = (
+        f"The documents of run <bdi>{part.json['run']}</bdi> are not known to be those that the topics were learned"
+    )
+    assert of_part in page
+    assert re.search(rf"more frequent in one group than [^<]*, in the documents of run {part.json['run']}", page)
     other = home / "other.jsonl"
     other.write_text((home / "tickets.jsonl").read_text().replace("radiator", "gutter"))
     Ledger().grant("other", epsilon=80.0, delta=1e-5)  # charged together: the ledger sees that they share text
@@ -385,6 +398,10 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     assert "2 of 3 questions have no answer" in answer.err
     assert answer.out.count("These numbers are of the fit alone, which has 6") == 1
     dry = " ".join(dplda("ask", str(path), "--dry-run").out.split())
+    assert "What is about topics will probably have no answer: about 60 documents are too few for 5 topics" in dry
+    assert "The other questions are answered, and charged." in dry
+    alone = written(home, "alone.yaml", corpus="few.jsonl", epsilon=1, questions=questions[:2])
+    dry = " ".join(dplda("ask", str(alone), "--dry-run").out.split())
     assert "Do not run this: about 60 documents are too few for 5 topics at epsilon 0.8" in dry
     assert answer.out.count("No answer: ") == (home / "page.html").read_text().count("<p>No answer: ") == 2
     again = dplda("tables", Ledger().runs()[-1].id)

@@ -286,11 +286,13 @@ def test_a_question_is_asked_of_a_model_on_this_machine(dplda, tickets, home):
         (("--categories", "c.yaml", "--at-most", "9"), "at_most"),
         (("--categories", "c.yaml", "--by", "category(none)"), "no category"),
         (("--categories", "column.yaml"), "colour"),
+        (("--categories", "text.yaml"), "write a list: refund: [refund, money back]; if it is one"),
     ],
 )
 def test_mistakes_are_one_line_and_spend_nothing(dplda, tickets, home, options, message):
     (home / "bad.yaml").write_text("a: [b")
     (home / "column.yaml").write_text("x: {column: colour, values: [red]}")
+    (home / "text.yaml").write_text("refund: refund, money back")
     answer = dplda("count", tickets, *(option for option in options))
     assert answer.status == 2
     assert message in answer.err

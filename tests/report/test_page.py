@@ -19,7 +19,7 @@ import dplda
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.run_facts import RunFacts
-from dplda.report import write_report
+from dplda.report import Wording, write_report
 from dplda.report.page import _render
 from dplda.report.promise import _PRIORS, belief_at_most
 from dplda.runs.corpus import synthetic
@@ -139,6 +139,16 @@ def test_each_of_several_runs_has_its_number_of_documents_and_the_text_has_none(
     assert "size (inexact on purpose)" in page.text
     alone = Page(_render(runs[:1]))
     assert "Text toys: about 7,507 documents. The number is inexact on purpose" in alone.text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_the_command_that_lists_all_topics_names_the_run_or_the_folder_of_a_merged_model() -> None:
+    models = [with_facts(run_model(f"toys-{n}", seed=n), verdicts=("clear", "clear", "noise")) for n in (1, 2)]
+    text = Page(_render(models, wording=Wording(runs={1: "All topics"}))).text
+    assert "dplda topics toys-1 --all lists all topics." in text
+    merged = with_facts(models[0], merged=((0,), (1,), (2,)))
+    told = "dplda topics FOLDER --all lists all topics, with the folder of the merged model."
+    assert told in Page(_render([merged])).text
 
 
 @pytest.mark.usefixtures("without_charts")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.base.errors import InputError
+from dplda.base.errors import DpldaWarning, InputError
 from dplda.private.attributes import OTHER
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP
 from dplda.runs.group_words import least_groups, load_words
@@ -82,6 +82,19 @@ def test_the_noise_drawn_has_the_standard_deviation_that_is_stated():
         away.append((np.column_stack([one.totals, one.counts]) - exact) / one.std)
     found = np.array(away)
     assert found.std() == pytest.approx(1, abs=4 / math.sqrt(2 * found.size))
+
+
+def test_words_that_no_document_can_contain_are_left_out_or_refused_before_the_charge(ledger):
+    texts = [{"text": " ".join(["boiler"] * 2 + ["cold"] * 2), "team": f"t{i % 2}"} for i in range(400)]
+    source = dplda.Corpus.from_texts(texts, name="c", group_fields="team")
+    asked = {"groups": {"team": ["t0", "t1"]}, "ledger": ledger}
+    with pytest.raises(InputError, match=r"0 of the 2 words .* 'the' \(a stop word\), .* Give other words\."):
+        dplda.distinctive_words(["the", "hot water"], source, "team", 2.0, **asked)
+    assert ledger.runs() == []
+    with pytest.warns(DpldaWarning, match="2 of the 3 words of the word list can occur"):
+        (one,) = dplda.distinctive_words(["Boiler", "cold", "the"], source, "team", 2.0, **asked)
+    assert one.titles == ("boiler", "cold")
+    assert one.totals[0, 0] > 100
 
 
 def test_two_groups_are_compared_with_each_other_alone(ledger):

@@ -399,11 +399,25 @@ def test_read_corpus_takes_tables_as_from_table_does(tmp_path):
 
 @pytest.mark.parametrize("cell", [["secret", "pear"], ("secret",), np.array(["secret"])])
 def test_a_column_of_lists_of_words_is_refused_and_quotes_nothing(cell):
-    with pytest.raises(InputError, match=r"Column 'body' of the table holds a \w+ in each row, not text") as refused:
+    with pytest.raises(
+        InputError, match=r"Column 'body' of the table holds a \w+ in each row, which is no text"
+    ) as refused:
         dplda.read_corpus(pd.DataFrame({"body": [None, cell, cell]}, dtype=object), text_field="body")
     assert "secret" not in str(refused.value)
     mixed = pd.DataFrame({"body": [cell, TEXTS[0]]}, dtype=object)  # one cell decides nothing
     assert dplda.read_corpus(mixed, text_field="body").open().defects == {Defect.MALFORMED.name: 1}
+    beside = pd.DataFrame({"body": [TEXTS[0]] * 2, "tags": [cell, cell], "year": [1, 2]})
+    for option in ({"unit_field": "tags"}, {"group_fields": "tags"}, {"id_field": "tags"}):
+        with pytest.raises(InputError, match=r"Column 'tags' of the table holds a \w+ in each row"):
+            dplda.read_corpus(beside, text_field="body", **option)
+    with pytest.raises(InputError, match=r"Columns of text are body: name one"):
+        dplda.read_corpus(beside, text_field="year")
+
+
+def test_columns_of_several_levels_are_refused():
+    frame = pd.concat([pd.DataFrame({"text": TEXTS})], axis=1, keys=["x"])
+    with pytest.raises(InputError, match="names of several levels"):
+        dplda.read_corpus(frame, text_field="text")
 
 
 def test_read_corpus_refuses_columns_wrong_names_and_options_of_files_and_quotes_nothing(tmp_path):

@@ -126,7 +126,7 @@ def test_every_column_must_exist_and_hold_text(tmp_path: Path) -> None:
         (["subject", "subject"], "text_field names column 'subject' twice"),
         ([], "text_field must be the name of a column, or several names"),
         ([1, "body"], "text_field must be the name of a column, or several names"),
-        (0, "A column without a name, which has the number 0, is called '0' here"),
+        (0, r"Name a column that has a number first, as with frame\.rename"),
     ]:
         with pytest.raises(InputError, match=message):
             read_corpus(path, text_field=wrong)  # type: ignore[arg-type]
