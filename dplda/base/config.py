@@ -60,7 +60,7 @@ RANGES: dict[str, Range] = {
     # Outside these, privacy-loss distributions (steps of 1e-4 nats, tails of 1e-15) give no useful answer.
     "epsilon": Range(low=1e-3, high=100.0, unit="nats, total for the run"),
     "delta": Range(low=1e-12, high=0.1, unit="probability"),
-    "topics": Range(low=1, high=500, unit="topics; in Python, n_topics", integer=True),
+    "topics": Range(low=1, high=500, unit="topics; in Python, n_topics or n_components", integer=True),
     "alpha0": Range(low=1e-3, high=1000.0, unit="sum of the Dirichlet parameters"),
     "max_vocabulary": Range(low=2, high=1_000_000, unit="words", integer=True),
     "max_document_frequency": Range(low=0.0, high=1.0, unit="fraction of documents", open_low=True),

@@ -74,8 +74,9 @@ class Ledger:
         style = "text-align: left; vertical-align: top"
         cells = ("".join(f'<td style="{style}"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows)
         path = escape(replace_unsafe(str(self.path)))
+        count = f"{len(rows) - 1} dataset{'s' * (len(rows) != 2)}"
         return (
-            f"<div><b>Ledger {path}</b>: {len(rows) - 1} datasets. For your eyes only: "
+            f"<div><b>Ledger {path}</b>: {count}. For your eyes only: "
             "what is spent also depends on which names share documents.</div>"
             f"<table><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
         )
@@ -426,7 +427,7 @@ class Ledger:
 
     def _state_with(self, session: Session, dataset: str) -> LedgerState:
         if dataset not in (names := queries.names(session)):
-            meant = "".join(f"Did you mean {close}? " for close in get_close_matches(dataset, names, n=1))
+            meant = "".join(f"Did you mean {close}? " for close in get_close_matches(str(dataset), names, n=1))
             raise InputError(f"Dataset {dataset!r} is not in the ledger. {meant}See: dplda budget show")
         return self._verified_state(session)
 

@@ -159,8 +159,10 @@ class TopicModel:
 
         Relevance (Sievert and Shirley 2014) is w log p + (1 - w) log(p / q) for the `weight` w in [0, 1]. Here p is a
         word's probability in the topic, and q its probability in the text as a whole. Words with p < q, or p = 0, are
-        left out.
+        left out. Raises `InputError` for another weight.
         """
+        if not 0 <= weight <= 1:
+            raise InputError(f"weight must be a number in [0, 1], got {weight!r}.")
         overall = self.prevalence @ self.topics
         listed = (self.topics > 0) & (self.topics >= overall * (1 - 1e-9))  # whatever the rounding of `overall`
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -174,7 +174,8 @@ def plan_counts(
         at_most = _MOST_IN_GROUPS if given is None else given
     at_most = plain_number(at_most)
     if not isinstance(at_most, int) or not 1 <= at_most <= largest:
-        raise InputError(f"at_most must be a whole number from 1 to {largest}{what}.")
+        allowed = "1" if largest == 1 else f"a whole number from 1 to {largest}"
+        raise InputError(f"at_most must be {allowed}{what}.")
     answer_weight, size_weight = (weight / (per_person or 1) for weight in answer_weights(at_most))
     statistic = CELL_COUNTS if persons or per_person else WORD_INDICATORS
     exclusive = n_given == 1 or (one_answer and "question" in corpus.category_facts)

@@ -181,7 +181,7 @@ def test_sampling_widens_the_intervals_of_the_tables_and_counts_of_a_plan(dplda,
 
 def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):
     dplda("ask", plan, "--quiet")
-    options = ("--text-field", "text", "--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
+    options: tuple[str, ...] = ("--text-field", "text", "--topics", "2", "--vocabulary", "words.txt", "--epsilon", "8")
     run = dplda("fit", "tickets.jsonl", *options, "--json").json["run"]
     assert dplda("report", run, "-o", "fit.html").status == 0
     page = (home / "fit.html").read_text(encoding="utf-8")

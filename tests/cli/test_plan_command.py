@@ -98,7 +98,7 @@ def test_nothing_is_written(dplda, home: Path) -> None:
         ),
         (
             ["--documents", 9, "--topics", 0],
-            "topics must be a whole number in [1, 500] (topics; in Python, n_topics) or 'auto', got 0.",
+            "topics must be a whole number in [1, 500] (topics; in Python, n_topics or n_components) or 'auto', got 0.",
         ),
         (["--documents", 9, "--topics", 9, "--vocabulary", 5], "topics must not exceed the number of words"),
         (["--documents", 9, "--topics", "many"], "neither a whole number nor auto"),

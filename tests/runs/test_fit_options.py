@@ -95,7 +95,8 @@ def test_an_option_by_another_name_is_refused_with_the_right_one(name: str, hint
 
 def test_a_wrong_number_of_topics_is_told_that_there_is_auto() -> None:
     with pytest.raises(
-        InputError, match=r"^topics must be a whole number in .*in Python, n_topics\) or 'auto', got 'ten'\.$"
+        InputError,
+        match=r"^topics must be a whole number in .*in Python, n_topics or n_components\) or 'auto', got 'ten'\.$",
     ):
         FitOptions(n_topics="ten").settings()  # type: ignore[arg-type]
 
