@@ -112,7 +112,7 @@ class Guarantee:
         return self.basis in (Basis.FIXED, Basis.LISTED)
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
+        return f"epsilon {self.epsilon:g}, delta {self.delta:g}" if self.holds else f"no guarantee ({self.basis})"
 
     @property
     def largest_total(self) -> tuple[float, float]:
@@ -144,8 +144,8 @@ class Guarantee:
             )
         if self.basis == Basis.AFTER_LOOKING:
             return (
-                f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
-                "before the first output. Quote what was spent, and that its limit was chosen after looking"
+                f"no guarantee fixed beforehand: more was spent, up to {self.total}, than any level allows that was "
+                "listed before the first output. Quote what was spent, and that its limit was chosen after looking"
             )
         if others:
             more = "; a grant now in force was chosen after looking: further runs may end it" * self.allows_more

@@ -364,7 +364,7 @@ class Ledger:
             return queries.dataset_record(self._state_with(session, name), name)
 
     def guaranteed_together(self, *names: str) -> Guarantee:
-        """Return the total that a report of several `names` of the same documents may state.
+        """Return the total that a report of several `names` of the same documents may state, if it ``holds``.
 
         Raises `InputError` for a dataset that the ledger does not know, and if no total can be stated
         (`LedgerState.guaranteed_together`).

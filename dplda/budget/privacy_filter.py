@@ -469,8 +469,8 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
         failing = {event.stage for event in run.counted if event.delta}
         release, lists = _LISTS.get(failing.pop() if len(failing) == 1 else "", ("release that may fail", ""))
         left += (
-            f", but of delta too little for another {release} ({_delta_left(grant.capacity, whole, run.cost)}, needed: "
-            f"{at_least(run.cost.delta)}),"
+            f", but of the part of delta kept for releases that may fail too little for another {release} "
+            f"({_delta_left(grant.capacity, whole, run.cost)} is left, {at_least(run.cost.delta)} needed),"
         )
         helps.append(lists)
     use = f"Use {', and '.join(helps)}" if all(helps) else ""
@@ -483,6 +483,8 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
         raised = f"raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
         advice = f"{use}, or {raised}" if use else raised.capitalize()
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
+    elif whole.delta > grant.capacity.delta and whole.mu_squared <= grant.capacity.mu_squared:
+        advice = f"{use}. Or grant a larger delta, which keeps no guarantee after outputs" if use else "Grant more"
     else:
         late = (
             "A larger grant keeps its guarantee only if --then (in Python, listed=) listed it before the first output"

@@ -259,6 +259,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     for model in models:
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
         shares.append(table_shares(model, ledger_path) or alone)
+    from dplda.report.wording import DIVIDED
+
     if output is not None:
         from dplda.cli.report_command import write_page
 
@@ -296,7 +298,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         "each like one other at most. A topic is only in one run if the other has as many topics or more and nothing "
         "near it, which noise hardly explains. An unclear one may be missing from the other run because of noise, be "
         "called noise there, or be blended with another one (from 0.3 on). Topics called noise are not compared. "
-        f"{compared.fewer_topics}".rstrip()
+        f"{compared.never_only}".rstrip()
     )
     if any(share["low"] is None for part in shares for share in part):
         say(
@@ -304,6 +306,11 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
             "that can be compared, tabulate the topics of one run in both collections: "
             f"dplda tabulate {shlex.quote(first)} CORPUS --by ..."
         )
+    for model, run, part in zip(models, runs, shares, strict=True):
+        if model.facts.prior_used:
+            whole = f"the {model.facts.prior_share or 0:.0%} of the text that is about the topics of its prior"
+            of = whole if part[0]["low"] is None else f"all known words: {DIVIDED}"
+            say(f"Shares of {run} are of {of}.")
     if output is not None:
         say(f"Wrote {output}.")
 
@@ -329,7 +336,7 @@ def _contrast_record(
         "private": all(model.privacy.sound for model in models),
         "words": [len(model.vocabulary) for model in models],
         "shared_words": len(compared.words),
-        "notes": [note for note in (compared.too_few_words, compared.fewer_topics) if note],
+        "notes": [note for note in (compared.too_few_words, compared.never_only) if note],
         "same": [
             {
                 "topics": list(pair.topics),

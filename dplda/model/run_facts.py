@@ -201,6 +201,11 @@ class RunFacts:
             told.append(f"A percentage is the probability that it would: {_LIMITS}.")
         if self.n_given:
             told.append(_ABOUT_GIVEN)
+        elif self.seed_words:
+            told.append(
+                f"Seed words drew topics to names that were given ({', '.join(self.seed_words)}): such a topic may be "
+                "of a wider subject than its name, and its verdict does not say otherwise. Look at its other words."
+            )
         judged = zip(self.merged or (), self.verdicts or (), strict=False)
         if any(len(part) > 1 and verdict == "weak" for part, verdict in judged):
             told.append(

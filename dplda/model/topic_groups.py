@@ -203,14 +203,15 @@ class ComparedTopics:
     only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]] = ((), ())
     """Topics that only one model has, each with the topic of the other that is nearest: noise hardly explains them.
 
-    There are none of a model with more topics than the other, which may blend what the first one tells apart.
+    There are none of a model with more topics than the other, which may blend what the first one tells apart, and none
+    if the other has topics of a prior, which may say nothing of a part of its text.
     """
     warning_label: str = ""
     """What marks it if one of the models has no proven guarantee (`PrivacyStatement.warning_label`)."""
     too_few_words: str = ""
     """Says that `words` are too few to tell which topics are the same; empty if they are enough."""
-    fewer_topics: str = ""
-    """Says which of the models has fewer topics, so that of the other none is in `only`; empty if neither has."""
+    never_only: str = ""
+    """Says of which of the models no topic is in `only`, and why; empty if some may be of both."""
 
     def __repr__(self) -> str:
         only, unclear = [len(found) for found in self.only], [len(found) for found in self.unclear]
@@ -300,13 +301,19 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
     labels = first.privacy.warning_label, second.privacy.warning_label
-    fewer = ""
+    never = []
     if len(first.topics) != len(second.topics):
         (least, small), (larger, large) = sorted([(len(first.topics), "first"), (len(second.topics), "second")])
-        fewer = (
+        never.append(
             f"The {large} run has {larger} topics and the {small} one only {least}, which may blend what the {large} "
             f"tells apart: no topic is called only in the {large}."
         )
+    for model, one, other in ((first, "first", "second"), (second, "second", "first")):
+        if model.facts.prior_used:
+            never.append(
+                f"The topics of the {one} run come from its prior, and may say nothing of a part of its text: no topic "
+                f"is called only in the {other}."
+            )
     most, few = max(len(first.vocabulary), len(second.vocabulary)), ""
     if len(words) < min(_FEWEST_WORDS, most / 2):
         few = (
@@ -321,7 +328,7 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         (tuple(first.titles()), tuple(second.titles())),
         warning_label=NOT_PRIVATE if NOT_PRIVATE in labels else max(labels),
         too_few_words=few,
-        fewer_topics=fewer,
+        never_only=" ".join(never),
     )
     if compared.too_few_words:
         return compared
@@ -338,13 +345,13 @@ def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, 
 
     `largest` has the largest correlation of each topic of `model` with any topic of `other`, also with those that are
     called noise there: a topic that one of these looks like is in that run, too. A model with fewer topics than
-    `model` may lack one because it blends several.
+    `model` may lack one because it blends several, and one with topics of a prior because the prior has none like it.
 
     Of 277 topics this probable, in 23 pairs of runs on the same text, 2 were called absent (docs/design-log.md). Runs
     whose own topics are mostly noise were not measured, nor were models that do not know how probable their topics are:
     of them, nothing is called absent.
     """
-    if len(other.topics) < len(model.topics):
+    if len(other.topics) < len(model.topics) or other.facts.prior_used:
         return False
     surely_there = (model.probabilities[topic] or 0.0) >= _PROBABLE if model.probabilities else not _is_noisy(model)
     probable = [chance for chance in other.probabilities if chance is not None]

@@ -61,7 +61,8 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         )
         for pair in sorted(compared.same, key=lambda pair: -pair.correlation)
     ]
-    left, unmatched = "", list[tuple[str, ...]]()
+    left = ""
+    rows = [(few[0][pair.first], "both", few[1][pair.second], f"{pair.correlation:.2f}") for pair in compared.same]
     for side, name in enumerate(names):
         only = [few[side][pair.topics[side]] for pair in compared.only[side]]
         near, unclear = list[str](), list[str]()
@@ -71,7 +72,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
                 near.append(f"{few[side][topic]} (“{few[1 - side][partner]}”, {pair.correlation:.2f})")
             else:
                 unclear.append(few[side][topic])
-        unmatched += [
+        rows += [
             (few[side][pair.topics[side]], shown(name), few[1 - side][pair.topics[1 - side]], f"{pair.correlation:.2f}")
             for pair in (*compared.only[side], *compared.unclear[side])
         ]
@@ -87,7 +88,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
                 f" In {shown(name)}, and perhaps in the other run too, where noise or other topics may hide it: "
                 f"{'; '.join(unclear)}."
             )
-    left += f" {compared.fewer_topics}" * bool(compared.fewer_topics)
+    left += f" {compared.never_only}" * bool(compared.never_only)
     nearest = "The numbers below tell which are nearest."
     same = (
         f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} alike in both runs. Each is shown as in "
@@ -101,7 +102,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         alt=f"Bar chart of {len(bars)} pairs of topics that are alike.",
         note=same if compared.too_few_words else f"{same}{left}",
         drawing=Bars(bars, longest=1.0),
-        table=Table(("topic", "in", "nearest in the other run", "correlation"), unmatched) if unmatched else None,
+        table=Table(("topic", "in", "nearest in the other run", "correlation"), rows) if rows else None,
         definition=f"{_DEFINITION} The runs share {len(compared.words):,} words, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}.",
     )

@@ -132,7 +132,7 @@ class CountTable(IndicatorTable):
         """Return the number of documents of each row that match each category, (n_rows, n_categories)."""
         half = quantile(level) * self.std
         low, high = self.totals - half, self.totals + half
-        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
+        high = np.where(high >= 1, high, max(half, 1))  # below 1, it would claim that there is certainly none
         return Estimates(np.maximum(self.totals, 0), np.maximum(low, 0), high)
 
     def to_arrow(self, level: float = 0.95) -> Any:

@@ -230,7 +230,7 @@ class ReleasedTable:
         """
         half = quantile(level) * self._size_std
         low, high = self._sizes - half, self._sizes + half
-        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
+        high = np.where(high >= 1, high, np.maximum(half, 1))  # below 1, it would claim that there is certainly none
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
     def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
@@ -607,7 +607,9 @@ class Tables(Sequence[ReleasedTable]):
         return replace(self, tables=tuple(table.merged(merged) for table in self.tables))
 
     def titled(self, titles: Sequence[str]) -> Tables:
-        """Return the tables with the `titles` of their topics, (k,)."""
+        """Return the tables with the `titles` of their topics, (k,). Raises `InputError` for another number of them."""
+        if len(titles) != self.tables[0].n_topics:
+            raise InputError(f"titles must be {self.tables[0].n_topics}, one for each topic, got {len(titles)}.")
         return replace(self, tables=tuple(replace(table, titles=tuple(titles)) for table in self.tables))
 
     def to_json(self) -> dict[str, Any]:

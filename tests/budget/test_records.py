@@ -297,9 +297,10 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     spend(ledger, events=[gaussian(mu_squared=capacity(2.0, 1e-6).mu_squared)])
     record = ledger.dataset("reviews")
     assert record.guarantee.startswith(
-        "no guarantee fixed beforehand: more was spent, up to epsilon 3, delta 1e-06, than"
+        "no guarantee fixed beforehand: more was spent, up to epsilon 3 at delta 1e-06, than"
     )
     assert record.to_json()["guaranteed"]["epsilon"] is None
+    assert str(record.guaranteed) == "no guarantee (chosen after looking)"
 
 
 ENDS = ["failed", "cancelled", "refused", "reserved"]

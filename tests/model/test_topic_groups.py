@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,8 @@ def test_a_merged_topic_is_weak_or_noise_if_all_its_topics_are(group, verdicts, 
     assert (MIXTURE in together.facts.about_verdicts) == told
     assert "percentage" not in together.facts.about_verdicts
     assert (judged.topics_of_run, together.topics_of_run, len(together.topics)) == (4, 4, 3)
+    guided = replace(judged, facts=replace(judged.facts, seed_words={"football": ("yards",)}))
+    assert "names that were given (football): such a topic may be of a wider subject" in guided.facts.about_verdicts
     assert judged.facts.about_verdicts.startswith("A percentage is the probability that it would: clear from 60%")
 
 

@@ -115,6 +115,10 @@ def test_a_topic_is_only_in_one_run_if_noise_hardly_explains_that() -> None:
     assert contrast(all_six, vague).only == ((), ()), "a run of mostly noise may lack any topic"
     merged = replace(all_six, facts=replace(all_six.facts, topic_probabilities=None, placement="ours"))
     assert contrast(merged, four).only == ((), ()), "a merged run does not know how sure its topics are"
+    of_prior = replace(four, facts=replace(four.facts, prior_used=True))
+    compared = contrast(all_six, of_prior)
+    assert compared.only == ((), ()), "its prior may have no such topic"
+    assert compared.never_only.startswith("The topics of the second run come from its prior, and may say nothing of a")
     doubtful = replace(all_six, facts=replace(all_six.facts, topic_probabilities=(0.9,) * 5 + (0.2,)))
     compared = contrast(doubtful, four)
     assert {pair.first for pair in compared.only[0]} == {4}
@@ -131,11 +135,12 @@ def test_no_topic_is_only_in_the_run_with_more_topics() -> None:
     assert compared.only == turned.only == ((), ())
     assert {pair.first for pair in compared.unclear[0]} == {pair.second for pair in turned.unclear[1]} == {4, 5}
     assert list(compared.to_frame().found) == ["in both"] * 4 + ["unclear, in the first"] * 2
-    assert compared.fewer_topics == f"{said} is called only in the first."
-    assert turned.fewer_topics.startswith("The second run has 6 topics and the first one only 4, which may blend")
+    assert compared.never_only == f"{said} is called only in the first."
+    assert turned.never_only.startswith("The second run has 6 topics and the first one only 4, which may blend")
     (picture,) = pictures([six, four], ["A", "B"], shown_topics([six, four], Wording()))
     assert "Only in" not in picture.note
-    assert picture.note.endswith(compared.fewer_topics)
+    assert picture.note.endswith(compared.never_only)
+    assert [row[1] for row in picture.table.rows] == ["both"] * 4 + ["A"] * 2
     lacking, other = planted((0, 0, 1, 2), 4, **fewer), planted((0, 1, 3), 3)
     assert [pair.second for pair in contrast(lacking, other).only[1]] == [2], "not even the larger run has it"
 

@@ -263,3 +263,11 @@ def test_certain_words_are_ordered_by_the_number_that_is_told():
 def test_a_change_of_a_count_is_said_of_a_category():
     table = counted(np.array([[900.0, 100.0], [100.0, 900.0], [500.0, 500.0]]), (1000, 1000, 1000), 1.0, 0)
     assert {change.describe("late").split(" is ")[0] for change in table.changes()} == {"category late"}
+
+
+def test_no_interval_says_that_there_is_certainly_none():
+    """Whole numbers below 1 are 0, so that an upper end below 1 would be shown as 0 to 0."""
+    totals = np.array([[-30.0, -9.9, -9.7, 0.0]])
+    table = CountTable((), (), (), totals, np.array([-9.8]), 5.0, titles=("a", "b", "c", "(none of these)"))
+    assert (table.matches().high >= 1).all()
+    assert (table.units().high >= 1).all()

@@ -157,6 +157,8 @@ def test_a_merged_topic_has_the_sum_of_the_shares_of_its_topics():
     assert merged.value == pytest.approx([apart[0] + apart[2], apart[1]])
     again = merge_topics(merge_topics(model, [[0, 2]]), [[0, 1]])
     assert least_noisy_shares(tables, again).value == pytest.approx([1.0])
+    with pytest.raises(InputError, match="titles must be 3, one for each topic, got 1"):
+        tables[0].titled(["a"])
     other = with_facts(model, run="another")
     assert tables_about(tables, model) == tables
     assert tables_about(tables, other) == []
