@@ -295,9 +295,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
         "generate, and not in yours, which are often shorter, so that theirs is lower; topics are alike from 0.5 on, "
-        "each like one other at most. A topic is only in one run if the other has as many topics or more and nothing "
-        "near it, which noise hardly explains. An unclear one may be missing from the other run because of noise, be "
-        "called noise there, or be blended with another one (from 0.3 on). Topics called noise are not compared. "
+        "each like one other at most. A topic is only in one run if the other has as many topics or more, none of a "
+        "prior, and nothing near it, which noise hardly explains. An unclear one may be missing from the other run "
+        "because of noise, be called noise there, or be blended with another one (from 0.3 on). Topics called noise are not compared. "
         f"{compared.never_only}".rstrip()
     )
     if any(share["low"] is None for part in shares for share in part):

@@ -287,10 +287,11 @@ class Run(Generic[Result]):
 
     def _spent_when_stopped(self, record: RunRecord) -> str:
         """Return what an interrupted run spent, according to the ledger."""
+        room = f"What may be run again, so that reports still state a total: dplda budget show {self.dataset}"
         if not record.is_charged:
             return (
                 f"Run {self.id} had charged nothing: the ledger has returned its whole budget, but reports count it in "
-                "full, since how it ended is not for publication."
+                f"full, since how it ended is not for publication. {room}"
             )
         again = "" if record.result is None else f" Its answers so far: dplda tables {self.id}"
         if self.reason:
@@ -299,7 +300,7 @@ class Run(Generic[Result]):
         return (
             f"Run {self.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
             f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}, and reports "
-            f"count it in full.{again}"
+            f"count it in full. {room}.{again}"
         )
 
     def _share_and_promise(self, spent: Cost) -> tuple[str, str]:

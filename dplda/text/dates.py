@@ -59,6 +59,9 @@ class DateRange:
         return self.first <= other.last and other.first <= self.last
 
 
+_ONE_COLUMN = " Ranges are of one column: to compare them within a group, read a file of that group's rows."
+
+
 def date_ranges(texts: Sequence[str]) -> tuple[DateRange, ...]:
     """Read ``2024-01..2024-03``, or one period such as ``2024-Q1``; an empty result if `texts` are not all dates.
 
@@ -76,7 +79,7 @@ def _date_range(text: str) -> DateRange:
     except (ValueError, OverflowError):
         raise InputError(
             f"{text!r} is no range of dates: write 2024-01..2024-03, 2024-01-15..2024-02-10, or one period such as "
-            "2024-01, 2024-Q1 or 2024."
+            f"2024-01, 2024-Q1 or 2024.{_ONE_COLUMN if '=' in text else ''}"
         ) from None
     if first > last:
         raise InputError(f"the range {text!r} ends before it begins.")

@@ -408,6 +408,7 @@ def test_an_interrupt_passes_with_a_note_on_what_the_ledger_keeps(planted, ledge
     if stage == "read":
         assert run.cost.mu_squared == 0
         assert "charged nothing: the ledger has returned its whole budget, but reports count it in full" in note
+        assert "What may be run again, so that reports still state a total: dplda budget show" in note
     else:
         assert 0 < run.cost.mu_squared <= whole
         assert f"{run.cost.mu_squared / whole:.1%} of its budget" in note
