@@ -297,7 +297,8 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         "generate, and not in yours, which are often shorter, so that theirs is lower; topics are alike from 0.5 on, "
         "each like one other at most. A topic is only in one run if the other has as many topics or more, none of a "
         "prior, and nothing near it, which noise hardly explains. An unclear one may be missing from the other run "
-        "because of noise, be called noise there, or be blended with another one (from 0.3 on). Topics called noise are not compared. "
+        "because of noise, be called noise there, or be blended with another one (from 0.3 on). Topics called noise "
+        "are not compared. "
         f"{compared.never_only}".rstrip()
     )
     if any(share["low"] is None for part in shares for share in part):

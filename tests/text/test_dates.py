@@ -127,10 +127,13 @@ def test_a_range_may_be_one_period_and_other_names_are_no_ranges():
      "\u0662024", "2024...2025", "9999-W52"],
 )  # fmt: skip
 def test_what_is_written_like_a_range_and_is_none_is_refused(text):
-    with pytest.raises(InputError, match="Ranges are of one column: to compare them within a group"):
-        date_ranges(["Desktop,created=2026-03..2026-05", "Desktop,created=2026-06..2026-08"])
     with pytest.raises(InputError, match="is no range of dates"):
         date_ranges([text if ".." in text else f"{text}..{text}", "2024"])
+
+
+def test_ranges_of_two_columns_are_refused():
+    with pytest.raises(InputError, match="Ranges are of one column: to compare them within a group"):
+        date_ranges(["Desktop,created=2026-03..2026-05", "Desktop,created=2026-06..2026-08"])
 
 
 def test_a_range_does_not_end_before_it_begins():
