@@ -320,6 +320,8 @@ class Ledger:
                 f"{record.guarantee}.",
                 RaisedGrantWarning,
             )
+        elif not unbounded and (record.guaranteed_alone.allows_more or not record.guaranteed_alone.holds):
+            warn(f"Dataset {dataset}: {record.in_reports}.", RaisedGrantWarning)
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""

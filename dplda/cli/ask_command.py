@@ -113,8 +113,9 @@ def ask(
         if fit is not None and settings is not None and not settings.continues_series and report.sample is not None:
             report.unit = file.reading.get("unit_field")
             report.n_units = number_of_units(report, report.unit)
-            others = any(question.kind != "fit" and not question.about_topics for question in file.questions)
-            tell_expected(report, settings, partial(_in_plan, share=fit[1], delta=asked.delta), others=others)
+            needing = [question.text for question in file.questions if question.kind == "fit" or question.about_topics]
+            without = needing if len(needing) < len(file.questions) else ()
+            tell_expected(report, settings, partial(_in_plan, share=fit[1], delta=asked.delta), without=without)
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ def tell_expected(
     report: Report,
     settings: FitSettings | None = None,
     typed: Callable[[int | None, float | None], str] | None = None,
-    others: bool = False,
+    without: Sequence[str] = (),
 ) -> list[str]:
     """Say in `report` what to expect of a run with `settings` over its corpus.
 
     If they are None, they are the settings that are most likely to give topics, and are returned as options of the
     command. Nothing is said of a corpus of unknown size. `typed` says how another number of topics or another epsilon
-    is typed, None standing for one that stays; by default, as options. With `others`, the run also answers questions
-    that need no topics.
+    is typed, None standing for one that stays; by default, as options. With `without`, the run also answers questions
+    that need no topics, and these need them.
     """
     from dplda.runs.advice import USUAL, advise, clearer, judge, propose, supported_topics, typed_options
     from dplda.runs.enough import COUNTS_OF_PERSONS, rounded_up
@@ -62,10 +62,11 @@ def tell_expected(
         if not given.enough_words:
             ends = "it has chosen words, because so few of them are frequent enough"
         told = f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}."
-        if others:
+        if without:
             told = (
-                f"What is about topics will probably have no answer: about {number} are too few for {asked}. The other "
-                "questions are answered, and charged."
+                f"There will probably be no answer to {' and '.join(map(repr, without))}: about {number} are too few "
+                f"for {asked}. The other questions are answered, and charged. (Words of groups need no topics with a "
+                "`vocabulary` of their own, such as english:2000.)"
             )
         report.remarks.append(
             f"{told} What helps: {'; or '.join(helps)}.{'' if unit is None else f' {COUNTS_OF_PERSONS}'}"

@@ -152,7 +152,7 @@ def _against(
     """Draw how far each topic of the `reference` run agrees with its match in every other run."""
     listed = models[reference].listed_topics
     others = [i for i in range(len(models)) if i != reference]
-    labels = {topic: shown(f"{topic} {topics[reference].few(topic)}") for topic in listed}
+    labels = {topic: shown(f"{topic} {topics[reference].title(topic)}") for topic in listed}
     values: dict[int, dict[int, float]] = {topic: {} for topic in listed}
     cells = {topic: [Cell(None, "–", "the other run has fewer topics")] * len(others) for topic in listed}
     for column, i in enumerate(others):
@@ -164,7 +164,7 @@ def _against(
         for pair in of_two.pairs:
             topic, partner = pair.topics[side], pair.topics[1 - side]
             values[topic][i] = pair.correlation
-            told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {pair.correlation:.2f}"
+            told = f"{labels[topic]}; {names[i]}: {partner} {topics[i].title(partner)}: {pair.correlation:.2f}"
             cells[topic][column] = _cell(pair.correlation, shown(told))
     rows = [
         (labels[topic], *(_number(values[topic][i]) if i in values[topic] else "–" for i in others)) for topic in listed

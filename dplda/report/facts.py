@@ -316,7 +316,9 @@ class Facts:
 def _run_in_words(record: Mapping[str, Any]) -> str:
     """Describe a run as the ledger shares it: ``Run notes-abc: topics, epsilon 2, delta 1e-06, done.``"""
     guarantee = f"epsilon {record['epsilon']:g}, delta {record['delta']:g}" if record["sound"] else "NOT PRIVATE"
-    return shown(f"Run {record['id']}: {released_in_words(record['parameters'])}, {guarantee}, {record['status']}.")
+    asked = "asked for " * ("questions" in record["parameters"])  # which of them have an answer is not shared here
+    what = f"{asked}{released_in_words(record['parameters'])}"
+    return shown(f"Run {record['id']}: {what}, {guarantee}, {record['status']}.")
 
 
 @cache

@@ -458,8 +458,8 @@ def what_intervals_hold(table: CountTable, unit: str) -> str:
     numbers = f"the true number of {true}s is" if true else f"the true numbers of documents and of {unit}s are"
     what = "Intervals and differences" if table.by else "Intervals"
     return (
-        f" {what} are of the numbers as counted here: {numbers} not smaller, and may be larger; true shares may "
-        "differ, too."
+        f" {what} are of the numbers as counted here, without the noise: {numbers} not smaller than these, and may be "
+        "larger; true shares may differ, too."
     )
 
 

@@ -113,6 +113,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                     "of yours, give vocabulary=WORDS; otherwise leave it out."
                 )
             corpus = X if isinstance(X, Corpus) else Corpus.from_texts(X)
+            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit of a matrix
+                if hasattr(self, name):
+                    delattr(self, name)
             return self._learn(corpus)
         for name in OF_TEXTS:
             if getattr(self, name) != OPTIONS[name].default:

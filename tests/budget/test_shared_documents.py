@@ -97,6 +97,16 @@ def test_a_grant_raised_under_one_name_is_told_of_the_other_names_and_named_as_t
     assert "epsilon 10" in ledger.dataset("b").in_reports
 
 
+def test_a_grant_raised_after_a_refused_run_says_what_reports_will_state(ledger):
+    """How the refused run ended is not for publication, so that reports count it as an output."""
+    ledger.grant("b", 0.5, 1e-6)
+    spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=capacity(1.0, 1e-6).mu_squared)])
+    with pytest.raises(BudgetRefused):
+        spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.5 * capacity(0.5, 1e-6).mu_squared)])
+    with pytest.warns(RaisedGrantWarning, match=r"a report states"):
+        ledger.grant("b", 6.0, 1e-6)
+
+
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):
     spend(ledger, "first", of(ALL))
     spend(ledger, "second", of(range(991, 1991)))

@@ -188,7 +188,7 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert "The share of each category by team" in page
     assert "Words that are more frequent in one group" in page
     assert "How topics differ by team" not in page, "the tables are of other topics"
-    assert "They are of the files that the topics were learned from" in page
+    assert "They are of the path that the topics were learned from" in page
     (home / "part.jsonl").write_text("\n".join((home / "tickets.jsonl").read_text().splitlines()[::2]))
     Ledger().grant("tickets", unbounded=True)
     part = dplda("ask", written(home, "part.yaml", corpus="part.jsonl", dataset="tickets"), "--json")
@@ -398,7 +398,8 @@ def test_a_missing_answer_is_told_on_screen_and_page_beside_the_others(dplda, ho
     assert "2 of 3 questions have no answer" in answer.err
     assert answer.out.count("These numbers are of the fit alone, which has 6") == 1
     dry = " ".join(dplda("ask", str(path), "--dry-run").out.split())
-    assert "What is about topics will probably have no answer: about 60 documents are too few for 5 topics" in dry
+    named = "'What is it about?' and 'How do teams differ?': about 60 documents are too few for 5 topics"
+    assert f"There will probably be no answer to {named}" in dry
     assert "The other questions are answered, and charged." in dry
     alone = written(home, "alone.yaml", corpus="few.jsonl", epsilon=1, questions=questions[:2])
     dry = " ".join(dplda("ask", str(alone), "--dry-run").out.split())

@@ -202,7 +202,7 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     assert shown.status == 0, shown.err
     run = Ledger().runs()[-1].id
     less = "Documents of a customer with more than 2 may count less, but more of them count where they are in several"
-    true = "Intervals and differences are of the numbers as counted here: the true number of documents is not smaller"
+    true = "Intervals and differences are of the numbers as counted here, without the noise: the true number"
     for text in (told, "documents as counted (95 %)", less, true, "all "):
         assert text in shown.out
         assert text in dplda("tables", run).out

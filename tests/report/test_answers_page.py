@@ -298,7 +298,7 @@ def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_c
         ({"at_most": 2}, "document", ""),
         ({"at_most": 1, "exclusive": True}, "document", ""),  # a question has one answer for each document
         ({"at_most": 2, "persons": True}, "customer", ""),
-        ({"at_most": 1}, "document", "the true number of documents is not smaller, and may be larger"),
+        ({"at_most": 1}, "document", "the true number of documents is not smaller than these, and may be larger"),
         ({"at_most": 1, "persons": True}, "customer", "the true number of customers is not smaller"),
         ({"at_most": 2, "documents_per_person": 3}, "customer", "the true number of documents is not smaller"),
         ({"at_most": 2}, "customer", "the true numbers of documents and of customers are not smaller"),

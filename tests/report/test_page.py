@@ -172,13 +172,13 @@ def test_counts_of_a_dataset_are_shown_once_beside_several_runs() -> None:
     own = replace(counted, same_documents=True)
     text = Page(_render([run_model("toys")], tables=[own, again])).text
     assert "The documents of run toys-again are not known to be those" in text
-    assert "All others are of the files that the topics were learned from" in text
+    assert "All others are of the path that the topics were learned from" in text
     assert "How many are in each category (run toys-counted)" in text
-    assert "They are of the files that" in Page(_render([run_model("toys")], tables=[own])).text
+    assert "They are of the path that" in Page(_render([run_model("toys")], tables=[own])).text
     some = replace(counted, same_as=("a", "b"))
     text = Page(_render([run_model("a"), run_model("b", seed=1), run_model("c", seed=2)], tables=[some])).text
     assert (
-        "The documents of run toys-counted are of the files that the topics of runs a and b were learned from;" in text
+        "The documents of run toys-counted are of the path that the topics of runs a and b were learned from;" in text
     )
     assert "How many are in each category, in the documents of runs a, b" in text
     assert "are not known to be those that the topics" not in text

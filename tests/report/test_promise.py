@@ -81,7 +81,7 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
 def test_runs_that_the_ledger_does_not_know_hide_no_warning() -> None:
     known = of_all(2, basis=Basis.AFTER_LOOKING)["toys"]
     first = promised(Page(_render([run_model()], None, {"toys": replace(known, unknown=1)})))
-    assert "No limit was fixed beforehand" in first
+    assert "No limit that was fixed beforehand" in first
     assert "The ledger does not know 1 of the 1 runs" in first
     assert "can hardly be told" not in first
     fine = replace(of_all(2)["toys"], unknown=1)
@@ -111,9 +111,9 @@ def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
 @pytest.mark.parametrize("basis", [Basis.AFTER_LOOKING, Basis.NO_LIMIT])
 def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together(basis: Basis) -> None:
     first = promised(Page(_render([run_model()], None, of_all(2, basis=basis))))
-    assert first.index("No limit was fixed beforehand for the 2 runs recorded for this text together") < first.index(
-        "%"
-    )
+    assert first.index(
+        "No limit that was fixed beforehand is stated for the 2 runs recorded for this text together"
+    ) < first.index("%")
     assert "guesses from what this run released" in first
     assert "everything that the" not in first
 
@@ -121,7 +121,7 @@ def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together
 def test_runs_of_which_one_was_interrupted_are_not_said_to_have_had_no_limit() -> None:
     first = promised(Page(_render([run_model()], None, of_all(2, basis=Basis.UNFINISHED))))
     assert "Of the 2 runs recorded for this text, one or more were interrupted or go on" in first
-    assert "No limit was fixed beforehand" not in first
+    assert "No limit that was fixed beforehand" not in first
     assert "Of this run alone this is promised" in first
 
 

@@ -291,3 +291,14 @@ def test_notebooks_show_a_fitted_estimator_and_a_pipeline_of_it(planted):
     for shown in (estimator, make_pipeline(estimator)):
         assert "components_" in shown._repr_html_inner()
         assert "text/html" in shown._repr_mimebundle_()
+
+
+def test_a_fit_of_texts_forgets_the_columns_of_a_matrix_before_it():
+    counts, _, _ = synthetic(n_documents=400, n_words=60, n_topics=3, mean_length=60, seed=5)
+    estimator = PrivateLDA(n_components=2, simulate_seed=0, ledger=False).fit(counts)
+    assert estimator.n_features_in_ == 60
+    texts = ["boiler pipe heating cold", "invoice money payment bank"] * 300
+    words = sorted({word for text in texts for word in text.split()})
+    estimator.set_params(vocabulary=words).fit(texts)
+    assert not hasattr(estimator, "n_features_in_")
+    assert estimator.transform(np.ones((2, len(estimator.model_.vocabulary)))).shape == (2, 2)
