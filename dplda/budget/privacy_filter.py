@@ -129,6 +129,7 @@ class LedgerState:
         first = self._first_run(dataset)
         limiting = [name for name in names if name == dataset or self._first_run(name) < first]
         limits = [self._limit(name, spent) for name in limiting]
+        exceeded = [name for name, limit in zip(limiting, limits, strict=True) if limit.basis == Basis.AFTER_LOOKING]
         basis = max((limit.basis for limit in limits), key=list(Basis).index)  # the weakest
         if basis == Basis.AFTER_LOOKING:
             finished = self.total([run for run in runs if run.status != Status.RESERVED])
@@ -146,10 +147,8 @@ class LedgerState:
         raised = [
             (name, self.levels(name)[-1])
             for name in limiting
-            if name != dataset and (self._limit(name, spent).basis == Basis.AFTER_LOOKING or self._is_raised(name))
+            if name != dataset and dataset not in exceeded and (name in exceeded or self._is_raised(name))
         ]
-        if self._limit(dataset, spent).basis == Basis.AFTER_LOOKING:
-            raised = []
         largest = [self.levels(name)[-1] for name in limiting]
         epsilons = [level.epsilon for level in largest]
         in_batches = any(run.parallel_batch is not None for run in self.charged((dataset,)))

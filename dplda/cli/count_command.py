@@ -32,9 +32,9 @@ from dplda.cli.table_commands import (
     show_changes,
     tell_private_groups,
     wanted_tables,
-    whole_number,
     write_tables,
 )
+from dplda.learning.estimates import whole_number
 
 if TYPE_CHECKING:
     from dplda.runs.indicator_tables import Counts, CountTable

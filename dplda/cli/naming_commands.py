@@ -250,6 +250,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     shares of a run have 95 % intervals if `dplda tabulate` made a table of its topics.
     """
     from dplda.model import topic_groups
+    from dplda.report.wording import DIVIDED
 
     if output is not None:
         topic_model.refuse_existing(output)
@@ -259,8 +260,6 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     for model in models:
         alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
         shares.append(table_shares(model, ledger_path) or alone)
-    from dplda.report.wording import DIVIDED
-
     if output is not None:
         from dplda.cli.report_command import write_page
 

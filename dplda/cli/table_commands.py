@@ -31,6 +31,7 @@ from dplda.cli.options import (
     read_like,
     reading_options,
 )
+from dplda.learning.estimates import whole_number
 from dplda.model.exporters import csv_text
 from dplda.text.dates import days_of
 from dplda.text.files import STANDARD_INPUT, find_paths
@@ -525,11 +526,6 @@ def tell_private_groups(one: ReleasedTable, unit: str) -> None:
 
     if found := were_found(one, unit):
         say(f"{found}{how_to_find_all(one)}")
-
-
-def whole_number(found: Estimates[np.ndarray], place: int | tuple[int, int]) -> str:
-    """Write one of the estimates as a whole number, with its interval."""
-    return f"{found.value[place]:,.0f} ({found.low[place]:,.0f} to {found.high[place]:,.0f})"
 
 
 def in_percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:

@@ -32,3 +32,8 @@ def records(estimates: Estimates[np.ndarray]) -> list[dict[str, float]]:
 def within(value: float, half: float, least: float, most: float) -> Estimates[float]:
     """Return `value` +- `half`, all of it between `least` and `most`."""
     return Estimates(*(min(max(number, least), most) for number in (value, value - half, value + half)))
+
+
+def whole_number(found: Estimates[np.ndarray], place: int | tuple[int, int]) -> str:
+    """Write one of the estimates as a whole number, with its interval."""
+    return f"{found.value[place]:,.0f} ({found.low[place]:,.0f} to {found.high[place]:,.0f})"

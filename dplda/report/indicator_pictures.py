@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dplda.base.config import MINIMUM_LENGTH
+from dplda.learning.estimates import whole_number
 from dplda.report.pictures import (
     BLUE,
     INK,
@@ -155,14 +156,14 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         picture = _bars(table, names)
         found = table.matches()
         others = [(name.strip("()"), table.titles.index(name)) for name in _REST if name in table.titles]
-        rest = [f"{name}: {_number(found, 0, category)}" for name, category in others]
+        rest = [f"{name}: {whole_number(found, (0, category))}" for name, category in others]
         number = "number as counted here" if count_less(table, unit) else "true number"
         note = f"The thin line across the end of a bar contains the {number} with 95 %. "
         note += f"Not drawn are {' and '.join(rest)}."
     else:
         picture = drawing(table, names)
         all_of_them = table.whole().matches()
-        told = "; ".join(f"{shown(name)} {_number(all_of_them, 0, each)}" for each, name in names.items())
+        told = "; ".join(f"{shown(name)} {whole_number(all_of_them, (0, each))}" for each, name in names.items())
         note = "" if table.persons else f"In all groups together: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
@@ -211,17 +212,12 @@ def _bars(table: CountTable, names: dict[int, str]) -> Bars:
             Bar(
                 shown(name),
                 (float(found.value[0, category]),),
-                _number(found, 0, category),
+                whole_number(found, (0, category)),
                 (float(found.low[0, category]), float(found.high[0, category])),
             )
             for category, name in names.items()
         ]
     )
-
-
-def _number(found: object, row: int, category: int) -> str:
-    value, low, high = (getattr(found, end)[row, category] for end in ("value", "low", "high"))
-    return f"{value:,.0f} ({low:,.0f} to {high:,.0f})"
 
 
 def told_counted(table: CountTable, unit: str) -> str:
@@ -262,14 +258,14 @@ def _count_numbers(table: CountTable, order: Sequence[int], by: str, unit: str) 
     found, shares, units, tells = table.matches(), table.shares(), table.units(), table.tells
     numbers = ("number as counted (95 %)" if count_less(table, unit) else "number (95 %)", "share (95 %)")
     if not table.by:
-        rows = [(shown(table.titles[each]), _number(found, 0, each), _share(shares, 0, each)) for each in order]
+        rows = [(shown(table.titles[each]), whole_number(found, (0, each)), _share(shares, 0, each)) for each in order]
         return Table(("category", *numbers), rows)
     listed = [
         (
             shown(", ".join(group)),
-            f"{units.value[row]:,.0f} ({units.low[row]:,.0f} to {units.high[row]:,.0f})",
+            whole_number(units, row),
             shown(table.titles[each]),
-            _number(found, row, each),
+            whole_number(found, (row, each)),
             _share(shares, row, each) if tells[row] else "too small to tell",
         )
         for row, group in enumerate(table.rows)

@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from dplda.budget.events import at_least
+from dplda.learning.estimates import whole_number
 from dplda.model import TopicModel
 from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, PERIODS, period_after
 from dplda.report import promise
@@ -263,7 +264,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str], by: str, unit: str) ->
     units, shares, tells = table.units(), table.shares(), table.tells
     rows = []
     for index, row in enumerate(table.rows):
-        number = f"{units.value[index]:,.0f} ({units.low[index]:,.0f} to {units.high[index]:,.0f})"
+        number = whole_number(units, index)
         cells = [
             with_interval(shares.value[index, topic], shares.low[index, topic], shares.high[index, topic])
             if tells[index]
