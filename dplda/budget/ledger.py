@@ -70,7 +70,10 @@ class Ledger:
     def _repr_html_(self) -> str:
         """Show what each dataset has spent, has left and guarantees, in a notebook; for the ledger's owner only."""
         rows = [("dataset", "spent", "left", "guarantee")]
-        rows += [(record.name, record.in_short, record.remaining_text, record.guarantee) for record in self.datasets()]
+        rows += [
+            (each.name, each.in_short, each.remaining_text, ". ".join((each.guarantee, *each.on_reports)))
+            for each in self.datasets()
+        ]
         style = "text-align: left; vertical-align: top"
         cells = ("".join(f'<td style="{style}"><bdi>{escape(text)}</bdi></td>' for text in row) for row in rows)
         path = escape(replace_unsafe(str(self.path)))

@@ -317,12 +317,18 @@ class DatasetRecord:
     def as_reports_count(self) -> DatasetRecord | None:
         """This record with the sum that reports count, and the total that they state as its limit.
 
-        None unless runs that did not come to their end are all that reports count differently.
+        Reports do not count other names that share documents. None if they state no total, or that of a series.
         """
         alone = self.guaranteed_alone
-        if not (alone == self.guaranteed and alone.holds) or self.grant.unbounded or self.parallel:
+        if not alone.holds or self.grant.unbounded or self.parallel:
             return None
         return replace(self, counted=self.counted_alone, capacity=accountant.capacity(*alone.largest_total))
+
+    @property
+    def largest_run_in_reports(self) -> str:
+        """What the next run may have at most for reports to state a total of all runs, in words."""
+        kept = self.as_reports_count or self
+        return min((self, kept), key=lambda each: each._largest_epsilon(PrivacySettings.delta)).largest_run
 
     @property
     def spent_epsilon(self) -> float:
@@ -469,6 +475,19 @@ class DatasetRecord:
         )
 
     @property
+    def on_reports(self) -> tuple[str, ...]:
+        """What the owner must know before a report is published, in words: `in_reports`, and what keeps a total."""
+        told = [self.in_reports] if self.in_reports else []
+        if self.incomplete and self.as_reports_count is not None:
+            n = len(self.incomplete)
+            stopped = "its run that was" if n == 1 else f"its {n} runs that were"
+            told.append(
+                f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
+                f"publication: for a total there, {self.largest_run_in_reports}"
+            )
+        return tuple(told)
+
+    @property
     def spent_so_far(self) -> str:
         """What was spent, in words; not a guarantee."""
         return f"spent so far: epsilon {at_least(self.spent_epsilon)} at delta {self.grant.delta:g}"
@@ -497,13 +516,6 @@ class DatasetRecord:
         if self.unfinished:
             remarks.append(
                 f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
-            )
-        if self.incomplete and (kept := self.as_reports_count) is not None:
-            n = len(self.incomplete)
-            stopped = "its run that was" if n == 1 else f"its {n} runs that were"
-            remarks.append(
-                f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
-                f"publication: for a total there, {kept.largest_run}"
             )
         return tuple(remarks)
 

@@ -292,7 +292,7 @@ def admit(
     together = _charged_together(after, run, linked)
     # That which allows least first, and the run's own dataset before others: what the message says is left, is.
     for name in sorted(linked, key=lambda name: (state.grant(name).capacity.mu_squared, name != run.dataset, name)):
-        _check_budget(state, name, whole, run, runs, together)
+        _check_budget(state, name, whole, run, runs, together, _earlier_name(state, whole, run, earlier))
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -429,10 +429,23 @@ def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str])
     return f"{shared} {known}, so that the {most} that spent most are charged together."
 
 
-def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str) -> None:
+def _earlier_name(state: LedgerState, whole: Cost, run: RunRecord, earlier: Sequence[RunRecord]) -> str:
+    """Return the name under which `run` would be admitted, where its own is new and its documents had another; else ''.
+
+    `whole` is what `run` and the `earlier` runs on its documents cost together.
+    """
+    names = list(dict.fromkeys(other.dataset for other in reversed(earlier)))
+    if run.dataset in names or not all(whole.fits(state.grant(name).capacity) for name in names):
+        return ""
+    return names[0] if names else ""
+
+
+def _check_budget(
+    state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str, earlier_name: str
+) -> None:
     """Raise `BudgetRefused` unless `whole`, which includes `run`, fits the grant of dataset `name`.
 
-    The message contains the sentence `together`.
+    The message contains the sentence `together`, and advises to run under the `earlier_name` if there is one.
     """
     grant = state.grant(name)
     if whole.fits(grant.capacity):
@@ -489,9 +502,15 @@ def _check_budget(state: LedgerState, name: str, whole: Cost, run: RunRecord, ru
             "A larger grant keeps its guarantee only if --then (in Python, listed=) listed it before the first output"
         )
         advice = f"{use}. {late}" if use else late
+    advice = f"{advice}: {larger} (in Python, Ledger.grant)"
+    if earlier_name:  # a larger grant for a name with a refused run improves nothing that its reports state
+        advice = (
+            f"Dataset {earlier_name!r} can: run it under that name, with --dataset {shlex.quote(earlier_name)} (in "
+            "Python, name= of read_corpus)"
+        )
     raise BudgetRefused(
         f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} is left "
-        f"(the grant is {grant}).{together} {advice}: {larger} (in Python, Ledger.grant)"
+        f"(the grant is {grant}).{together} {advice}"
     )
 
 

@@ -54,11 +54,16 @@ class Quote:
         kept = self.dataset.as_reports_count
         if kept is None or (kept.counted + self.cost).fits(kept.capacity):
             return ""
+        reason = (
+            "an earlier run was interrupted, or refused after it had been reserved. Its rest was returned, but how it "
+            "ended is not for publication, so reports count it in full"
+            if self.dataset.incomplete
+            else "its grant was raised after outputs could be seen, and reports do not say which names share documents"
+        )
+        total = " at delta ".join(f"{each:g}" for each in alone.largest_total)
         return (
-            f"{about}an earlier run was interrupted, or refused after it had been reserved. Its rest was returned, but "
-            "how it ended is not for publication, so reports count it in full. With this run, that is more than "
-            f"{alone.total}, and reports would state no total of all runs. Within it, "
-            f"{kept.largest_run}."
+            f"{about}{reason}. With this run, that is more than epsilon {total}, and reports would state no total of "
+            f"all runs. Within it, {self.dataset.largest_run_in_reports}."
         )
 
     @property

@@ -41,7 +41,7 @@ def tell_spent(ledger: Ledger, dataset: str, run: PrivacyStatement) -> None:
     record = ledger.dataset(dataset)
     whole = record.guaranteed.holds and str(record.guaranteed) == str(record.grant)
     usual = whole and record.limit is None and not record.in_reports
-    unusual = ("" if usual else record.guarantee, record.in_reports, record.to_tell, *record.remarks)
+    unusual = ("" if usual else record.guarantee, *record.on_reports, record.to_tell, *record.remarks)
     for line in filter(None, unusual):
         say(_sentence(line), error=True)
     if not usual or record.grant.unbounded or record.grant.lapsed:
@@ -187,8 +187,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         say(record.name, style="bold")
         say(f"  {record.in_short}")
         say(f"  {record.guarantee}")
-        if record.in_reports:
-            say(f"  {record.in_reports}")
+        for told in record.on_reports:
+            say(f"  {told}")
         if not record.grant.unbounded:
             say(f"  {record.remaining_text}")
         if record.raises:

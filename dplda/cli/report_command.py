@@ -444,6 +444,13 @@ def _guarantees(
                     f"them, and not that of {name} alone, since readers do not know that they are charged together.",
                     error=True,
                 )
+            elif not guarantee.holds and all(records[each].guaranteed.holds for each in counted):
+                say(
+                    f"Datasets {', '.join(counted)} (exact, not for publication): the page states no total of them, "
+                    "since reports count in full the runs that were interrupted, refused or failed.",
+                    error=True,
+                    style="yellow",
+                )
         left = [other for other in record.linked if other not in counted]
         if left:
             counts = sum(len(records[other].runs) for other in left)

@@ -462,11 +462,13 @@ def show_topic_tables(tables: Tables, model: TopicModel | None) -> None:
     if model is not None and model.facts.prior_used:
         say(f"Shares are of all known words: {DIVIDED}.")
     if model is not None and model.facts.dataset == tables.dataset and not tables.same_documents:
-        say(
-            f"These are not known to be the documents that the topics of run {model.facts.run} were learned from "
-            "(other or changed files, or read with other options): dplda topics and dplda report keep the shares of "
-            "that run."
+        topics = f"the topics of run {model.facts.run} were learned"
+        differs = (
+            f"This path has grown since {topics}"
+            if tables.has_grown
+            else f"These are not known to be the documents that {topics} from (other files, or read with other options)"
         )
+        say(f"{differs}: dplda topics and dplda report keep the shares of that run.")
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str) -> None:

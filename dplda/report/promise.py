@@ -433,17 +433,20 @@ def size(model: TopicModel) -> tuple[str, str]:
 
 
 def units_of_topics(model: TopicModel | None, tables: Tables) -> str:
-    """Say, after a space, from how many units the topics of `tables` were learned, if these are of the same documents.
+    """Say, after a space, from how many units the topics of `tables` were learned, if these are of the same path.
 
     Empty if it is not known. Where a plan made both, the tables count those of these units that have known words.
     """
-    if model is None or not tables.same_documents or tables.privacy.unit != model.privacy.unit:
+    same = tables.same_documents or tables.has_grown
+    if model is None or not same or tables.privacy.unit != model.privacy.unit:
         return ""
     found = size(model)[0]
     if not found:
         return ""
     if tables.of == tables.run:
         return f" In all there are {found}."
+    if tables.has_grown:
+        return f" The topics were learned from {found} of this path, which has grown since."
     return f" The topics were learned from {found}; if the files changed since, these are not the same."
 
 

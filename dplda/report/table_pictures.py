@@ -93,7 +93,7 @@ def pictures(
 
 def _elsewhere(tables: Tables, dataset: str) -> str:
     """Say which documents `tables` are of; empty for those of `dataset` that the topics were learned from."""
-    if tables.same_documents:
+    if tables.same_documents or tables.has_grown:
         return ""
     return shown(f" in {tables.dataset}" if tables.dataset != dataset else f" in the documents of run {tables.run}")
 

@@ -566,7 +566,7 @@ class Tables(Sequence[ReleasedTable]):
     files hold decides nothing, but released numbers of units may tell that they grew (`judged_by_size`). Of counts and
     words, the topics are those that a page shows beside them: of all its models."""
     same_as: tuple[str, ...] = ()
-    """The runs among these whose topics are known to be learned from these documents."""
+    """The runs among these that read these documents, or the same path before it grew."""
     kind: ClassVar[type[ReleasedTable]] = ReleasedTable
 
     def __post_init__(self) -> None:
@@ -574,6 +574,11 @@ class Tables(Sequence[ReleasedTable]):
         object.__setattr__(self, "same_documents", self.same_documents or own)
         label = self.privacy.warning_label
         object.__setattr__(self, "tables", tuple(replace(table, warning_label=label) for table in self.tables))
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether the path of these documents has certainly grown since the topics were learned (`judged_by_size`)."""
+        return not self.same_documents and self.of in self.same_as
 
     def __repr__(self) -> str:
         promise = self.privacy.warning_label or f"epsilon={self.privacy.epsilon:g}"

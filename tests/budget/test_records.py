@@ -347,7 +347,7 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     left = float(quoted(0.6).rpartition("Within it, one more run may have up to epsilon ")[2].split()[0])
     assert left == pytest.approx(gaussian_epsilon((0.4 * whole) ** 0.5, 1e-6), rel=0.01)
     assert left < gaussian_epsilon((0.4 * whole) ** 0.5, 1e-6)
-    (remark,) = ledger.dataset("reviews").remarks
+    (remark,) = ledger.dataset("reviews").on_reports
     assert remark.startswith("reports count in full its run that was interrupted, refused or failed, since how a run")
     assert remark.endswith(f"for a total there, one more run may have up to epsilon {left:g} at delta 1e-06")
     spend(ledger, events=[gaussian(mu_squared=0.6 * whole)])
@@ -368,4 +368,7 @@ def test_a_grant_raised_within_that_of_another_name_is_not_called_an_interrupted
     ledger.grant("reviews", 4.0, 1e-6)
     record = ledger.dataset("reviews")
     assert (record.guaranteed.epsilon, record.guaranteed_alone.epsilon) == (9.0, 1.0)
-    assert Quote(dataset=record, cost=Cost(capacity(2.0, 1e-6).mu_squared, 0.0)).warning == ""
+    warning = Quote(dataset=record, cost=Cost(capacity(2.0, 1e-6).mu_squared, 0.0)).warning
+    assert "interrupted" not in warning
+    assert "its grant was raised after outputs could be seen, and reports do not say which names share" in warning
+    assert Quote(dataset=record, cost=Cost(capacity(0.5, 1e-6).mu_squared, 0.0)).warning == ""

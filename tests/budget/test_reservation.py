@@ -118,6 +118,19 @@ def test_the_same_documents_under_a_new_name_share_the_budget(ledger):
     assert ledger.run(second.run).status == "refused"
 
 
+def test_a_new_name_that_cannot_pay_is_told_of_the_earlier_one_that_can(ledger):
+    ledger.grant("first", 30.0, 1e-5)
+    spend(ledger, "first", "same", events=[gaussian(mu_squared=3.0)])
+    costly = [gaussian(mu_squared=3.0)]
+    with pytest.raises(BudgetRefused, match=r"Dataset 'first' can: run it under that name, with --dataset first"):
+        reserve(ledger, "second", events=costly).bind(Fingerprint("same"))
+    spend(ledger, "first", "same", events=costly)
+    ledger.grant("first", 4.0, 1e-5)
+    with pytest.raises(BudgetRefused) as refused:
+        reserve(ledger, "third", events=costly).bind(Fingerprint("same"))
+    assert "under that name" not in str(refused.value)
+
+
 def test_two_open_runs_on_the_same_documents_are_both_seen_when_bound(ledger):
     first = reserve(ledger, "first", events=[gaussian(mu_squared=3.0)])
     second = reserve(ledger, "second", events=[gaussian(mu_squared=3.0)])

@@ -105,6 +105,9 @@ def test_a_grant_raised_after_a_refused_run_says_what_reports_will_state(ledger)
         spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.5 * capacity(0.5, 1e-6).mu_squared)])
     with pytest.warns(RaisedGrantWarning, match=r"a report states"):
         ledger.grant("b", 6.0, 1e-6)
+    assert "a report states epsilon 0.5 at delta 1e-06" in ledger._repr_html_()
+    cost = Cost(capacity(1.0, 1e-6).mu_squared, 0.0)
+    assert "reports would state no total of all runs" in Quote(dataset=ledger.dataset("b"), cost=cost).warning
 
 
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
-from ledger_helpers import DEFAULT_TOTAL, gaussian, sample, spend
+from ledger_helpers import DEFAULT_TOTAL, gaussian, reserve, sample, spend
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.budget import Ledger, Reservation
@@ -160,6 +160,24 @@ def test_names_of_the_same_documents_share_the_largest_total_of_any(dplda, home:
     assert "Not counted are runs under yet other names" in page
     assert "Levels listed before" not in page
     assert "fixed before the first of them" not in page
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_names_that_lose_their_total_by_a_stopped_run_say_so(dplda, home: Path) -> None:
+    """`budget show` states a total for either name, so that its absence on their page needs a reason."""
+    ledger = Ledger()
+    whole = capacity(4.0, 1e-5).mu_squared
+    for name in ("a", "b"):
+        ledger.grant(name, 4.0, 1e-5)
+    run = spend(ledger, "a", events=[gaussian(mu_squared=0.3 * whole)])
+    spend(ledger, "b", events=LITTLE)
+    stopped = reserve(ledger, "b", events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
+    stopped.bind(Fingerprint("f"))
+    stopped.charge(stopped.events[0])
+    stopped.abandon("failed", "interrupted")
+    spend(ledger, "a", events=[gaussian(mu_squared=0.2 * whole)])
+    told = report_with(dplda, run, "b")[1]
+    assert "Datasets a, b (exact, not for publication): the page states no total of them, since" in told
 
 
 def test_no_total_is_stated_for_several_names_of_which_one_is_a_series(dplda, home: Path) -> None:

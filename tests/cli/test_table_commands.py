@@ -135,7 +135,7 @@ def test_a_part_of_the_dataset_in_another_file_changes_no_share_of_a_topic(dplda
     answer = dplda("tabulate", fitted, "cash.jsonl", "--dataset", "tickets", "--epsilon", "2")
     assert answer.status == 0, answer.err
     assert "topics were learned from about" not in answer.out
-    told = f"These are not known to be the documents that the topics of run {fitted} were learned from (other or"
+    told = f"These are not known to be the documents that the topics of run {fitted} were learned from (other files, or"
     assert told in " ".join(answer.out.split())
     assert dplda("topics", fitted, "--json").json == before
     assert dplda("report", fitted, "-o", "part.html").status == 0

@@ -245,6 +245,10 @@ def test_tables_that_certainly_count_more_than_the_topics_were_learned_from_are_
         assert (least_noisy_shares([made], model) is not None) == same
     of_plan = replace(made, run=made.of)
     assert tables_about([of_plan], model)[0].same_documents
+    (grown,) = tables_about([replace(made, same_as=(made.of,))], model)
+    (picture,) = table_pictures.pictures([grown], TOPICS, MODEL.listed_topics, "r", model)
+    assert picture.title == table_pictures.pictures([of_plan], TOPICS, MODEL.listed_topics, "r", model)[0].title
+    assert " of this path, which has grown since." in picture.definition
 
 
 def test_shares_of_topics_of_a_prior_are_explained_beside_each_picture() -> None:
