@@ -160,6 +160,13 @@ def _rule(name: str, rule: Any, language: str) -> _Rule:
                 f"{name}: [{', '.join(parts)}]; if it is one, leave out the commas, which do not count."
             )
         rule = [rule]
+    if isinstance(rule, list | tuple) and any(isinstance(phrase, str) for phrase in rule):
+        other = next((phrase for phrase in rule if not isinstance(phrase, str)), "")
+        if other != "":
+            raise InputError(
+                f"category {name!r} lists {other!r}, which is no text. Write each phrase that is a number, a date, or "
+                "yes, no, on or off in quotes, such as '404' or 'no'."
+            )
     if isinstance(rule, list | tuple) and rule and all(isinstance(phrase, str) for phrase in rule):
         if starred := next((phrase for phrase in rule if "*" in phrase), ""):
             plain = starred.replace("*", "")

@@ -121,6 +121,13 @@ def test_anything_else_is_refused_in_one_line(rules):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(("written", "named"), [(b"404", "404"), (b"no", "False"), (b"2024-01-31", "datetime.date")])
+def test_words_that_yaml_reads_as_something_else_are_named_with_the_way_to_write_them(tmp_path, written, named):
+    (tmp_path / "c.yaml").write_bytes(b"refund: [refund, " + written + b"]")
+    with pytest.raises(InputError, match=f"lists {named}.*which is no text.*in quotes"):
+        listed_categories(read_mapping(tmp_path / "c.yaml", "hint", "category"))
+
+
 @pytest.mark.parametrize(
     "content", [b"a: [b", b"a: [b]\na: [c]", b"- a", b"", b"\xff\xfe", b"a: !!python/object:os.system x", b"[" * 5000]
 )

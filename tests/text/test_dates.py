@@ -25,6 +25,13 @@ def test_the_only_format_that_fits_is_found(format):
     assert date_formats([*(day.strftime(format) for day in DAYS), "unknown 1"]) == (format,)
 
 
+def test_dates_that_cannot_be_read_do_not_hide_the_format_of_the_others():
+    """Dates of which some are wrong were taken for names, and `check` proposed their column as that of persons."""
+    written = [day.strftime("%d/%m/%Y") for day in DAYS]
+    assert date_formats(["31/31/2024", "n/a", "32/12/2024", *written]) == ("%d/%m/%Y",)
+    assert date_formats([*["99/99/9999"] * 9, *written, *["spring 2024"] * 10]) == ("%d/%m/%Y",)
+
+
 def test_days_and_months_that_may_change_places_are_said_to():
     found = date_formats([f"{day.month:02}/{day.month:02}/2024" for day in DAYS])
     assert found == ("%d/%m/%Y", "%m/%d/%Y")
