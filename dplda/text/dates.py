@@ -152,7 +152,8 @@ def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     """Return the formats that read as dates most of `values`; an empty text is ISO 8601.
 
     There are several if days and months could change places in all of them. Where some values are in ISO 8601, these
-    are the formats of the others. An empty tuple if the values look like dates, in no format that is known; None if they are no dates.
+    are the formats of the others. An empty tuple if the values look like dates, in no format that is known; None if
+    they are no dates.
     """
     if not values or sum(map(_may_be_date, values)) < _SHARE * len(values):
         return None
