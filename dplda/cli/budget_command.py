@@ -82,6 +82,7 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     return [
         *_new_name(run, model, records),
         *([fixed] if fixed and not run.reason else []),
+        *_larger_delta(run, records),
         *_other_documents(run, done, read),
         *_same_run(run, done, read),
     ]
@@ -95,6 +96,20 @@ def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[Dataset
     return [
         f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
         f"these topics were learned, add --dataset {shlex.quote(own)}."
+    ]
+
+
+def _larger_delta(run: Run[Any], records: Sequence[DatasetRecord]) -> list[str]:
+    """Say that a `run` that may fail has a larger delta than the grant of its dataset among `records`, if it has."""
+    from dplda.budget.guarantees import Grant
+
+    granted = next((each.grant for each in records if each.name == run.dataset), Grant())
+    if run.reason or granted.unbounded or run.privacy.delta <= granted.delta or not any(e.delta for e in run.events):
+        return []
+    return [
+        f"This run has delta {run.privacy.delta:g}, and the grant of {run.dataset} has {granted.delta:g}: choices of words "
+        "and groups take a part of the grant's delta in proportion to that of their run, so that few of them fit. "
+        f"--delta {granted.delta:g} leaves room for more runs."
     ]
 
 

@@ -95,6 +95,8 @@ def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dpl
     assert "dplda budget grant k --epsilon E --delta D" in answer
     assert "Before the first run, fix what all runs together may spend" not in answer, "that is for checks"
     assert "No total was fixed" not in dplda(*run, 2, "--simulate").out
+    assert "This run has delta" not in dplda(*run, 2, "--delta", 1e-5).out
+    assert "This run has delta 0.0001, and the grant of k has 1e-05" in dplda(*run, 2, "--delta", 1e-4).out
     assert not list(home.glob("**/ledger.db"))
     assert dplda("budget", "grant", "k", "--epsilon", 1, "--delta", 1e-5).status == 0
     refused = dplda(*run, 2)

@@ -9,7 +9,7 @@ import pytest
 from handmade import make_model, with_facts
 
 import dplda.runs.corpus
-from dplda.base.config import DEFAULT_GRANT
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.base.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.base.progress import Progress
 from dplda.budget import Ledger
@@ -46,6 +46,7 @@ class Recorder:
             "reason": "NOT PRIVATE" if options.simulate_seed is not None else "",
             "parameters": {},
             "events": (),
+            "privacy": PrivacySettings(),
             "batch": None,
             "corpus": corpus,
         }
