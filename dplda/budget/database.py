@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from dplda.base.errors import LedgerError
+from dplda.base.interrupts import interrupts_postponed
 from dplda.budget.schema import APPLICATION_ID, SCHEMA_VERSION, Base, Chain, HeadRow, journal_end
 
 SETTING = "DPLDA_WITNESS"
@@ -128,7 +129,7 @@ class Store:
         commit, the change stays and `LedgerError` is raised. With `accepting`, the witness may contradict the ledger at
         the beginning; the mark that is written at the end makes them agree.
         """
-        with self.witness.adding(_BUSY_SECONDS) as add:
+        with interrupts_postponed(), self.witness.adding(_BUSY_SECONDS) as add:
             mark = self.witness.latest()
             with self._transaction("BEGIN IMMEDIATE") as session:
                 if (fault := self.contradiction(session, mark)) and not accepting:
@@ -176,7 +177,8 @@ class Store:
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Session]:
         try:
-            with Session(self._engine.execution_options(begin=begin)) as session, session.begin():
+            options = self._engine.execution_options(begin=begin)
+            with interrupts_postponed(), Session(options) as session, session.begin():
                 session.connection()
                 yield session
         except DBAPIError as error:  # its text may quote a statement: only the kind of failure is reported

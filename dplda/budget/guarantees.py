@@ -101,6 +101,8 @@ class Guarantee:
     before them, and the largest of these levels: once more is spent, nothing is guaranteed under either name. That
     with the smallest epsilon of several; None if there is no such name, or the dataset's own grant was exceeded.
     """
+    unlimited: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the same documents that have runs admitted without a limit."""
     batches: int = field(default=0, compare=False)
     """The guarantee is for documents in at most so many batches of the series; 0 unless batches are charged in
     parallel.

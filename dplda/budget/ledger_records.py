@@ -405,6 +405,12 @@ class DatasetRecord:
     @property
     def guarantee(self) -> str:
         """The guarantee in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
+        unlimited = self.guaranteed.unlimited
+        if self.guaranteed.basis == Basis.NO_LIMIT and unlimited and self.name not in unlimited:
+            return (
+                f"no guarantee: it shares documents with {names_of(unlimited)}, which had runs without a limit, and "
+                "these are charged together with its own"
+            )
         told = self._guarantee
         raised = self.guaranteed.raised
         if raised is not None:

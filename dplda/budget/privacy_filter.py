@@ -136,11 +136,9 @@ class LedgerState:
             without = [self._limit(name, finished) for name in limiting]
             if all(limit.holds for limit in without):
                 limits, basis = without, Basis.UNFINISHED
-        for run in runs[1:]:
-            # A run that was admitted under an unbounded grant may have other units than the runs before it.
-            in_force = [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1]
-            if in_force.unbounded:
-                basis = Basis.NO_LIMIT
+        unlimited = tuple(dict.fromkeys(run.dataset for run in runs if self._admitted_under(run).unbounded))
+        if any(self._admitted_under(run).unbounded for run in runs[1:]):
+            basis = Basis.NO_LIMIT  # such a run may have other units than the runs before it
         if self.lapses:
             basis = Basis.LOST
         own = self.levels(dataset)
@@ -160,6 +158,7 @@ class LedgerState:
             listed=tuple(level.epsilon for level in own) if len(limiting) == 1 else (max(epsilons),),
             level_delta=max(level.delta for level in largest),
             raised=min(raised, key=lambda each: each[1].epsilon, default=None),
+            unlimited=unlimited,
             batches=self.batches_per_document(dataset) if in_batches else 0,
         )
 
@@ -217,7 +216,7 @@ class LedgerState:
             if grant.lapsed:
                 remark = ""
             elif grant.capacity.fits(levels[0]):
-                remark = ", not raised after outputs were released: the guarantee stays"
+                remark = ", not raised after outputs were released"
             elif grant.capacity.fits(levels[-1]):
                 remark = ", raised after outputs were released, within levels listed before the first"
             else:
@@ -248,6 +247,10 @@ class LedgerState:
     def later(self, dataset: str) -> tuple[str, ...]:
         """Return the datasets linked to `dataset` whose outputs began after its own: its limit is one of theirs."""
         return tuple(name for name in self.linked(dataset) if self._first_run(name) > self._first_run(dataset))
+
+    def _admitted_under(self, run: RunRecord) -> Grant:
+        """Return the grant that was in force when `run` was reserved."""
+        return [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1]
 
     def _first_run(self, dataset: str) -> float:
         return min((run.number for run in self.charged((dataset,))), default=math.inf)

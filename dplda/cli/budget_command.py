@@ -107,8 +107,8 @@ def _larger_delta(run: Run[Any], records: Sequence[DatasetRecord]) -> list[str]:
     if run.reason or granted.unbounded or run.privacy.delta <= granted.delta or not any(e.delta for e in run.events):
         return []
     return [
-        f"This run has delta {run.privacy.delta:g}, and the grant of {run.dataset} has {granted.delta:g}: choices of words "
-        "and groups take a part of the grant's delta in proportion to that of their run, so that few of them fit. "
+        f"This run has delta {run.privacy.delta:g}, and the grant of {run.dataset} has {granted.delta:g}: choices of "
+        "words and groups take a part of the grant's delta in proportion to that of their run, so that few fit. "
         f"--delta {granted.delta:g} leaves room for more runs."
     ]
 

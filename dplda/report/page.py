@@ -446,8 +446,12 @@ def _ids(models: Sequence[TopicModel], comparison: Comparison | None) -> list[st
             names.append(f"{label}{budget}, repeat {cell.repeat + 1}")
         else:
             names.append(run)
-    if len(set(names)) < len(names):
-        raise InputError("a run is named twice. Name each run once.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"run {twice} is named twice: name each run once. Topics that were merged count as those of their run, and "
+            "have a page of their own."
+        )
     return [shown(name) for name in names]
 
 

@@ -31,6 +31,7 @@ from dplda.private.store.preparation import (
     cache_root,
     check_tokenization,
     documents_by_id,
+    identity_of_table,
     store_from_matrix,
 )
 from dplda.private.store.writer import Notice, silent
@@ -163,11 +164,16 @@ class Corpus:
         columns are public and are checked now; rows are read on first use, and from a stream only once. Raises
         `InputError` for another object, and for a column that is missing or has an unsuitable type.
         """
-        return cls._in_memory(partial(table_source, table), name, cache, fields)
+        return cls._in_memory(partial(table_source, table), name, cache, fields, table)
 
     @classmethod
     def _in_memory(
-        cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
+        cls,
+        find: Callable[[ReadOptions], TextSource],
+        name: str | None,
+        cache: str | Path | None,
+        fields: Fields,
+        table: Any = None,
     ) -> Corpus:
         _check_options("Corpus", fields, Fields)
         _check_name(name)
@@ -176,6 +182,7 @@ class Corpus:
         check_tokenization(tokenization)
         id_field = options.id_field if source.unit == DOCUMENT else None
         preparation = InMemory(name, source, tokenization, cache, tuple(options.group_fields), id_field)
+        preparation.identity = identity_of_table(table, asdict(options)) or preparation.identity
         return cls(name, source.unit, preparation)
 
     def __repr__(self) -> str:

@@ -117,11 +117,11 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 if hasattr(self, name):
                     delattr(self, name)
             return self._learn(corpus)
+        _refuse_columns_of_text(X)
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         for name in OF_TEXTS:
             if getattr(self, name) != OPTIONS[name].default:
                 raise InputError(f"{name} chooses words of texts, and X is a matrix: its columns are the words.")
-        _refuse_columns_of_text(X)
-        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         words = self._names_of_columns(X.shape[1])
         charged = self.ledger is not False
         if charged and self.public_vocabulary is None:

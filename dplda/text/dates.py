@@ -31,8 +31,9 @@ _FORMATS = (
     *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y"),  # as mail and news feeds write dates
 )
 _LONGEST = 40  # characters of a date
-_SHARE = 0.75  # of the values that a format reads, for it to be that of the column
-_FIRST, _FIRST_SHARE = 20, 0.5  # values that rule out most formats, and the share that a format must read of them
+_SHARE = 0.3  # of the values that a format reads, for it to be that of the column: many dates may be wrong
+_MOST = 0.9  # of the values that look like dates, for a column of dates in no known format
+_TRIED, _TRIED_SHARE = 60, 0.2  # values that rule out most formats, and the share that a format must read of them
 _PROBES = tuple(datetime(*day, hour=12, tzinfo=UTC) for day in ((2024, 12, 31), (1999, 1, 2)))
 _LIKE_DATE = re.compile(r"\D*\d{1,2}\D.*\b(19|20)\d\d\b|\D*(19|20)\d\d\D+\d{1,2}\D.*\d")  # a day and a year
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?")  # as `isoformat` writes dates and times
@@ -149,7 +150,7 @@ def check_date_format(format: str) -> None:
 
 
 def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the formats that read as dates most of `values`; an empty text is ISO 8601.
+    """Return the formats that read as dates most of `values`, but for mistakes; an empty text is ISO 8601.
 
     There are several if days and months could change places in all of them. Where some values are in ISO 8601, these
     are the formats of the others. An empty tuple if the values look like dates, in no format that is known; None if
@@ -158,13 +159,13 @@ def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     if not values or sum(map(_may_be_date, values)) < _SHARE * len(values):
         return None
     others = [value for value in values if not _is_date(value, "")]
-    first = others[:_FIRST]
-    likely = [format for format in _FORMATS if first and _count(first, format) >= _FIRST_SHARE * len(first)]
+    tried = others[:: max(len(others) // _TRIED, 1)]
+    likely = [format for format in _FORMATS if tried and _count(tried, format) >= _TRIED_SHARE * len(tried)]
     counts = {format: _count(values, format) for format in likely or [""]}
     most = max(counts.values())
     if most >= _SHARE * len(values):
         return tuple(format for format, count in counts.items() if count == most)
-    return () if sum(map(bool, map(_LIKE_DATE.match, others))) >= _SHARE * len(values) else None
+    return () if sum(map(bool, map(_LIKE_DATE.match, others))) >= _MOST * len(values) else None
 
 
 def say_formats(formats: Sequence[str], given_by: str = "date_format=") -> str:

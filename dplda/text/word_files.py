@@ -95,6 +95,15 @@ def _read_yaml(path: Path, hint: str, key: str = "topic") -> Any:
                 raise InputError(f"{path} lists {key} {str(twice[0])!r} twice. Give each {key} once.")
             return super().construct_mapping(node, deep)
 
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            try:
+                return super().construct_object(node, deep)
+            except ValueError:  # as of 2026-06-31, which looks like a date
+                raise InputError(
+                    f"{path} has {str(node.value)!r} in line {node.start_mark.line + 1}, which is no day or number "
+                    "that exists. Correct it, or write it in quotes if it is a text."
+                ) from None
+
     try:
         with open(path, encoding="utf-8") as file:
             return yaml.load(file.read(_LARGEST), Loader)

@@ -110,6 +110,10 @@ def test_a_run_without_a_guarantee_has_no_paper() -> None:
         ("publication_date: 20260331", "the answer publication_date must be a date such as 2026-03-31"),
         ("sector: Toys", "the answer sector must be one of: Technology, Healthcare"),
         ("purpose: a\npurpose: b", "lists name 'purpose' twice. Give each name once."),
+        (
+            "purpose: a\npublication_date: 2026-06-31",
+            "has '2026-06-31' in line 2, which is no day or number that exists",
+        ),
         ("- a", "does not map names to what they are given"),
         ("a: [", "is not YAML or JSON"),
     ],

@@ -110,6 +110,19 @@ def test_a_grant_raised_after_a_refused_run_says_what_reports_will_state(ledger)
     assert "reports would state no total of all runs" in Quote(dataset=ledger.dataset("b"), cost=cost).warning
 
 
+def test_a_name_that_loses_its_guarantee_by_another_without_a_limit_says_so(ledger):
+    """A limit was in force for this name: it was said that there was and is none."""
+    ledger.grant("a", 4.0, 1e-6)
+    spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=0.01)])
+    ledger.grant("free", unbounded=True)
+    spend(ledger, "free", of(ALL), events=[gaussian(mu_squared=0.01)])
+    told = ledger.dataset("a").guarantee
+    assert told.startswith("no guarantee: it shares documents with free (exact, not for publication), which had runs")
+    assert ledger.dataset("free").guarantee.startswith("no guarantee: no limit is or was in force")
+    with pytest.warns(RaisedGrantWarning, match="it shares documents with free"):
+        ledger.grant("a", 4.0, 1e-6)
+
+
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):
     spend(ledger, "first", of(ALL))
     spend(ledger, "second", of(range(991, 1991)))

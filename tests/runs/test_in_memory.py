@@ -75,6 +75,27 @@ def test_records_are_read_by_field(make: Any) -> None:
     assert block.ids.to_pylist() == ["0", "1"]
 
 
+def test_a_table_that_is_read_again_is_known_while_it_exists() -> None:
+    """Columns to group by may be named when a table is read again, after a fit."""
+    table = pd.DataFrame({"text": TEXTS, "who": ["a", "b"]})
+    first = Corpus.from_table(table, unit_field="who")
+    again = Corpus.from_table(table, unit_field="who", text_field="text", group_fields=["who"])
+    assert again.identity == first.identity
+    assert Corpus.from_table(table).identity != first.identity, "other units"
+    assert Corpus.from_table(table.copy(), unit_field="who").identity != first.identity
+    known = first.identity
+    del table, first, again
+    gc.collect()
+    other = [Corpus.from_table(pd.DataFrame({"text": TEXTS, "who": ["a", "b"]}), unit_field="who") for _ in range(9)]
+    assert known not in {each.identity for each in other}
+
+
+def test_a_default_column_may_be_named(tmp_path: Path) -> None:
+    pd.DataFrame({"id": [1, 2], "text": TEXTS}).to_csv(tmp_path / "c.csv", index=False)
+    named = read_corpus(tmp_path / "c.csv", text_field="text", id_field="id")
+    assert named.identity == read_corpus(tmp_path / "c.csv").identity
+
+
 def test_the_units_are_those_of_the_same_documents_in_a_file(tmp_path: Path) -> None:
     pd.DataFrame(records()).to_csv(tmp_path / "c.csv", index=False)
     frame = pd.DataFrame({**pd.DataFrame(records()), "who": [1.0, 2.0]})

@@ -30,6 +30,8 @@ def test_dates_that_cannot_be_read_do_not_hide_the_format_of_the_others():
     written = [day.strftime("%d/%m/%Y") for day in DAYS]
     assert date_formats(["31/31/2024", "n/a", "32/12/2024", *written]) == ("%d/%m/%Y",)
     assert date_formats([*["99/99/9999"] * 9, *written, *["spring 2024"] * 10]) == ("%d/%m/%Y",)
+    mixed = [*["2024-05-01"] * 15, *["no date"] * 40, *["31/31/24"] * 20, *written]
+    assert date_formats(mixed) == ("%d/%m/%Y",)
 
 
 def test_days_and_months_that_may_change_places_are_said_to():

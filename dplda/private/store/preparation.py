@@ -58,6 +58,7 @@ from dplda.text.documents import is_document
 from dplda.text.reading_options import Tokenization
 from dplda.text.records import (
     DOCUMENT,
+    TEXT_NAMES,
     CountSource,
     Defect,
     Source,
@@ -526,8 +527,31 @@ def cache_root(cache: str | Path | None) -> Path:
 
 def _identity(paths: Sequence[Path], options: Mapping[str, Any]) -> str:
     """Return the `Preparation.identity` of the files at `paths`, read with `options`."""
-    chosen = {name: value for name, value in options.items() if value and name not in ("group_fields", "categories")}
-    return json.dumps([_real(paths), chosen], sort_keys=True)
+    return json.dumps([_real(paths), _chosen(options)], sort_keys=True)
+
+
+def identity_of_table(table: Any, options: Mapping[str, Any]) -> str | None:
+    """Return the `Preparation.identity` of `table`, read with `options`: the same while this object exists.
+
+    None for an object that cannot be referred to weakly.
+    """
+    place = id(table)
+    try:
+        if place not in _tables:
+            _tables[place] = weakref.ref(table, lambda _: _tables.pop(place, None)), uuid.uuid4().hex
+    except TypeError:
+        return None
+    return json.dumps([_tables[place][1], _chosen(options)], sort_keys=True)
+
+
+_tables: dict[int, tuple[weakref.ref[Any], str]] = {}  # by `id`, the tables that were read and still exist
+
+
+def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of `options` that say what a document and its text are, without what holds without them, too."""
+    usual = {"text_field": TEXT_NAMES[0], "id_field": "id"}  # chosen by `records.choose_columns` if nothing is
+    apart = ("group_fields", "categories")
+    return {name: value for name, value in options.items() if value and name not in apart and usual.get(name) != value}
 
 
 def _real(paths: Sequence[Path]) -> str | list[str]:
