@@ -154,7 +154,14 @@ class Guarantee:
             largest = "each the largest set or listed for one of these names before its first output"
             return f"the guarantee is {self.total}, {largest}{more}"
         if str(self) == str(grant):
-            return f"the guarantee is the whole grant: {self.total}"
+            largest = ""
+            if self.largest_total[0] > self.epsilon:
+                epsilon, delta = self.largest_total
+                largest = (
+                    f"; larger totals are listed, so quote the largest: epsilon {epsilon:g} at delta {delta:g} holds, "
+                    "whichever is reached"
+                )
+            return f"the guarantee is the whole grant: {self.total}{largest}"
         level = "the grant that was in force"
         added = ""
         if self.basis == Basis.LISTED:

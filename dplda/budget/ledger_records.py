@@ -396,6 +396,8 @@ class DatasetRecord:
         alone = self.guaranteed_alone
         if len(alone.listed) < 2 or alone.allows_more or not (alone.holds and self.guaranteed.holds):
             return ""
+        if str(alone) == str(self.grant):  # `guarantee` says so
+            return ""
         epsilon, delta = alone.largest_total
         return (
             f"tell others the largest listed total from the beginning: epsilon {epsilon:g} at delta {delta:g} holds, "

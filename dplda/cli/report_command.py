@@ -318,8 +318,8 @@ def _plan(run: str, record: RunRecord | None, ledger_path: Path | None) -> RunRe
 def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tuple[tuple[str, ...], list[RunRecord]]:
     """Return those of `runs` that are about topics, and the `records` of the others, which made counts or words.
 
-    A plan without topics is one of the others beside topics, and alone has a page of its own. Raises `InputError` if
-    none is about topics.
+    A plan without topics is one of the others beside topics, and alone has a page of its own. Beside others, a plan
+    with topics is among both. Raises `InputError` if none is about topics.
     """
     from dplda.budget.ledger_records import released_in_words
     from dplda.runs.plan_parts import is_plan
@@ -337,7 +337,8 @@ def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tu
             f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}. A page "
             "of counts and words alone is that of a plan: dplda ask PLAN -o page.html"
         )
-    return tuple(run for run in runs if run not in counted), list(counted.values())
+    plans = [each for run, each in records.items() if each is not None and run not in counted and is_plan(each)]
+    return tuple(run for run in runs if run not in counted), [*plans, *counted.values()] if counted else []
 
 
 def _models(
@@ -388,8 +389,12 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     datasets = dict.fromkeys(model.facts.dataset for model in models if model.facts.dataset)
     for other in (run for run in counted if run.dataset not in datasets):
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
-    indicators = [answers for run in counted for answers in indicators_of(run)]
-    indicators += [answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)]
+    named = [answers for run in counted for answers in indicators_of(run)]
+    latest = [answers for dataset in datasets for answers in latest_indicators(ledger, dataset)]
+    indicators = named or latest
+    left = [each.run for each in latest if each.run not in {other.run for other in indicators}]
+    if left:
+        say(f"Counts and words of runs that are not named are not on the page: {', '.join(left)}.", error=True)
     runs = ledger.runs()
     return [
         *(tables for name in names for tables in best_tables(ledger, name)),

@@ -58,6 +58,11 @@ TOPICS_OF_MOMENTS = Logistic(
     (1.036, 0.3356, 1.951, 0.09107, 5.404, 5.069, 1.386, -1.667, 0.07498, 0.35, 2.035),
     (2.834, 0.9821, 4.453, 0.8635, 7.337, 7.601, 2.996, 0.8251, 1.416, 1.0, 3.576),
 )
+TOPICS_WITH_SEEDS = Logistic(
+    (0.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+    (-6.0, -6.0, 0.0, -6.0, -6.0),
+    (6.0, 6.0, 1.0, 6.0, 6.0),
+)
 WORDS_OF_PAIRS = Logistic(
     (0.3078, 0.4715, 0.4731, -2.068, 0.1432, 0.08276, -0.2565),
     (0.0, 0.0, 0.0, -3.892, -7.784, -3.892),
@@ -100,19 +105,26 @@ class RunSize:
 
 
 def of_refinement(
-    refined: Refined, start: np.ndarray, frequencies: np.ndarray, size: RunSize, earlier: Sequence[float] = ()
+    refined: Refined,
+    start: np.ndarray,
+    frequencies: np.ndarray,
+    size: RunSize,
+    earlier: Sequence[float] = (),
+    guided: Sequence[int] | np.ndarray = (),
 ) -> dict[str, list[Any]]:
     """Return the probability that each topic is real, its verdict, and the probabilities of its first ten words.
 
     `start` (n_words, k) are the spectral topics that the refinement started from; `frequencies` (n_words,) sum to one.
     No topic of a series gets a higher probability than in the previous batch (`earlier`): each batch starts from the
-    topics of the previous one, so that a topic that was noise is kept, and agrees with itself from then on.
+    topics of the previous one, so that a topic that was noise is kept, and agrees with itself from then on. `guided`
+    are the topics that seed words guide.
     """
     k, exact = start.shape[1], np.isinf(refined.signal).all()
     top, posterior = top_word_probabilities(refined.sums, frequencies)
     if exact:
         return _verdict_facts(np.ones(k), top, posterior, size.words)
     probabilities = TOPICS_OF_MOMENTS(evidence_of_moments(refined, start, size))
+    probabilities = _with_seeds(probabilities, refined.counts.sum(axis=0), guided)
     known = min(len(earlier), k)
     probabilities[:known] = np.minimum(probabilities[:known], earlier[:known])
     return _verdict_facts(probabilities, top, of_words(posterior, probabilities), size.words)
@@ -145,12 +157,19 @@ def of_words(posterior: np.ndarray, topics: np.ndarray) -> np.ndarray:
     return _of_rows(WORDS_OF_MOMENTS, a, b, r, a * b, a * r, b * r, a * a, b * b)
 
 
-def of_pairs(mixture: PairMixture, cosines: np.ndarray, common: np.ndarray, size: RunSize) -> dict[str, list[Any]]:
+def of_pairs(
+    mixture: PairMixture,
+    cosines: np.ndarray,
+    common: np.ndarray,
+    size: RunSize,
+    guided: Sequence[int] | np.ndarray = (),
+) -> dict[str, list[Any]]:
     """Return the same as `of_refinement`, for the topics of a `mixture` of pairs of words.
 
     `cosines` (2, k) and `common` (k, n) are the result of `pair_mixture.agreement`.
     """
     probabilities = TOPICS_OF_PAIRS(evidence_of_pairs(mixture, cosines, size))
+    probabilities = _with_seeds(probabilities, mixture.prevalence, guided)
     n, b, r = np.broadcast_arrays(common, _log_odds(probabilities)[:, None], _ranks(common))
     chances = _of_rows(WORDS_OF_PAIRS, n, n == len(cosines), r, b, n * b, r * b)
     return _verdict_facts(probabilities, first_words(mixture.topics), chances, size.words)
@@ -164,6 +183,20 @@ def evidence_of_pairs(mixture: PairMixture, cosines: np.ndarray, size: RunSize) 
     """
     apart = -np.log10(np.maximum(1 - np.sort(cosines, axis=0), _LEAST))
     return np.column_stack([*apart, _nearest(mixture.topics), size.numbers(mixture.topics, mixture.prevalence)])
+
+
+def _with_seeds(probabilities: np.ndarray, sizes: np.ndarray, guided: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Return the `probabilities` (k,) that topics with these `sizes` (k,) are real, corrected for `guided` topics.
+
+    Seed words hold their topics in place, so that these agree with themselves in any noise. The other topics of such a
+    run are left with all other text: large mixtures, which agree with themselves, too, and which no ordinary fit has.
+    """
+    if not len(guided):
+        return probabilities
+    k = len(sizes)
+    odds, share = _log_odds(probabilities), np.log(k * np.maximum(sizes / sizes.sum(), 1e-4))
+    held = np.isin(np.arange(k), guided).astype(float)
+    return TOPICS_WITH_SEEDS(np.column_stack([odds, share, held, odds * held, share * held]))
 
 
 def of_prior(signal: np.ndarray, known: int, given: int = 0) -> dict[str, list[Any]]:

@@ -293,7 +293,8 @@ def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seed
 @corpora_files("imdb", "news", "medical", "agnews")
 @option("--seeds", 2, "Fits of each corpus, budget and number of topics.")
 @click.option("--estimate", is_flag=True, help="Print coefficients for dplda.learning.verdicts, too.")
-def sureness(seeds: int, *, estimate: bool, **files: Path) -> None:
+@click.option("--guided", is_flag=True, help="Runs with seed words instead; two minutes for each seed.")
+def sureness(seeds: int, *, estimate: bool, guided: bool, **files: Path) -> None:
     """Whether the probabilities of topics and words are calibrated.
 
     For listed, private and public words, and by coefficients that were estimated without the kind of text. Noise is
@@ -302,7 +303,7 @@ def sureness(seeds: int, *, estimate: bool, **files: Path) -> None:
     from benchmarks.prior import Files
     from benchmarks.sureness import measure
 
-    measure(Files(**files), seeds, estimate=estimate)
+    measure(Files(**files), seeds, estimate=estimate, guided=guided)
 
 
 @cli.command()

@@ -8,10 +8,10 @@ shown for a kind of text is what coefficients say that were estimated without th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 from unittest import mock
 
@@ -32,8 +32,54 @@ from dplda.learning import verdicts
 
 EPSILONS = 1.0, 2.0, 4.0, 8.0
 PUBLIC, PRIOR = "public", "prior"
+GUIDED, NOT_GUIDED = "guided", "not guided"  # the topics of runs with seed words
 # How words are chosen; public ones are the most frequent of all. In the last way there are prior topics, too.
 WAYS = "listed", "private", PUBLIC, PRIOR
+# Lists that a person might give for each kind of text, of which half as many as there are topics are taken in turn.
+SEED_WORDS = {
+    "news items": {
+        "iraq war": ["iraq", "baghdad", "fallujah", "troops", "insurgents", "militants"],
+        "markets": ["stocks", "shares", "profit", "earnings", "investors", "quarter"],
+        "football": ["football", "quarterback", "coach", "touchdown", "soccer"],
+        "internet": ["web", "internet", "online", "search", "google", "yahoo"],
+        "space": ["nasa", "space", "mars", "moon", "astronaut", "shuttle"],
+        "election": ["election", "president", "vote", "votes", "campaign"],
+        "oil": ["oil", "crude", "barrel", "prices"],
+        "health": ["health", "drug", "patients", "cancer", "study"],
+    },
+    "abstracts": {
+        "heart": ["heart", "cardiac", "coronary", "myocardial", "ventricular"],
+        "cancer": ["cancer", "tumor", "carcinoma", "chemotherapy", "metastases"],
+        "brain": ["brain", "stroke", "nerve", "seizures", "cerebral"],
+        "surgery": ["surgery", "operation", "postoperative", "surgical"],
+        "infection": ["infection", "bacterial", "antibiotic", "sepsis", "virus"],
+        "children": ["children", "infants", "birth", "pediatric"],
+    },
+    "posts": {
+        "hockey": ["hockey", "team", "season", "nhl", "players"],
+        "space": ["nasa", "space", "orbit", "shuttle", "moon"],
+        "guns": ["gun", "guns", "firearms", "weapons"],
+        "religion": ["god", "jesus", "christian", "bible", "faith"],
+        "windows": ["windows", "dos", "driver", "video", "card"],
+        "cars": ["car", "cars", "engine", "dealer", "miles"],
+        "encryption": ["key", "encryption", "chip", "clipper", "security"],
+        "sale": ["sale", "offer", "shipping", "price", "sell"],
+        "medicine": ["doctor", "disease", "patients", "medical", "pain"],
+        "politics": ["government", "president", "tax", "rights", "law"],
+    },
+    "reviews": {
+        "horror": ["horror", "scary", "blood", "zombie", "killer"],
+        "comedy": ["comedy", "funny", "laugh", "jokes", "hilarious"],
+        "war": ["war", "soldiers", "army", "battle", "military"],
+        "children": ["kids", "children", "disney", "animation", "cartoon"],
+        "music": ["music", "songs", "musical", "dance", "singing"],
+        "series": ["series", "episode", "episodes", "season"],
+        "romance": ["love", "romantic", "romance", "wedding"],
+        "crime": ["police", "murder", "detective", "crime", "gangster"],
+        "books": ["book", "novel", "author", "read"],
+        "space": ["space", "alien", "aliens", "planet", "ship"],
+    },
+}
 FIRST = 10
 LEAST_OTHERS = 1000
 DECILES = 10
@@ -43,6 +89,7 @@ _LOG_SHARE = -4  # the column of a topic's numbers with the log of its share, ti
 _LOGISTICS = {
     "TOPICS_OF_PAIRS": 0.01,
     "TOPICS_OF_MOMENTS": 0.05,
+    "TOPICS_WITH_SEEDS": 0.05,
     "WORDS_OF_PAIRS": 0.05,
     "WORDS_OF_MOMENTS": 0.05,
 }
@@ -62,14 +109,14 @@ class Told:
     true: np.ndarray
 
 
-def measure(files: Files, seeds: int, *, estimate: bool) -> None:
+def measure(files: Files, seeds: int, *, estimate: bool, guided: bool) -> None:
     """Print for each decile of stated probability the number of topics and words, and the share that is true.
 
-    With `estimate`, also print the coefficients for `dplda.learning.verdicts`. Those of words depend on the
-    probabilities of topics, so that a change of topics' coefficients takes a second run.
+    For runs with seed words instead if they are to be `guided`: then without words. With `estimate`, also print the
+    coefficients for `dplda.learning.verdicts`. Those of words and of runs with seed words depend on the probabilities
+    of topics, so that a change of topics' coefficients takes a second run.
     """
-    told = list(chain.from_iterable(_told(kind, load, seeds) for kind, load in _cases(files)))
-    table = Table("stated", *chain(*((f"topics, {way} words", "real", "words", "among ten") for way in WAYS)))
+    told = list(chain.from_iterable(_told(kind, load, seeds, guided=guided) for kind, load in _cases(files)))
     cells: dict[tuple[str, str], list[tuple[np.ndarray, np.ndarray]]] = {}
     cells["TOPICS", PRIOR] = [(one.numbers, one.true) for one in told if one.logistic == PRIOR]
     for name in _LOGISTICS:
@@ -80,8 +127,14 @@ def measure(files: Files, seeds: int, *, estimate: bool) -> None:
                 cells.setdefault((name.split("_")[0], one.way), []).append((others(one.numbers), one.true))
         if estimate:
             click.echo(f"{name} = {_rounded(_estimated(mine))}")
+    asked = [(of, way) for way in WAYS for of in ("TOPICS", "WORDS")]
+    columns = chain(*((f"topics, {way} words", "real", "words", "among ten") for way in WAYS))
+    if guided:
+        asked = [("TOPICS", GUIDED), ("TOPICS", NOT_GUIDED)]
+        columns = chain(*((f"topics that are {way}", "real") for _, way in asked))
+    table = Table("stated", *columns)
     for low in range(DECILES):
-        row = (_cell(cells.get((of, way), []), low) for way in WAYS for of in ("TOPICS", "WORDS"))
+        row = (_cell(cells.get(one, []), low) for one in asked)
         table.row(f"{low / DECILES:g} to {(low + 1) / DECILES:g}", *chain(*row))
 
 
@@ -112,10 +165,16 @@ def _cell(found: Sequence[tuple[np.ndarray, np.ndarray]], decile: int) -> tuple[
     return f"{here.sum():,}", f"{true[here].mean():.2f}" if here.any() else ""
 
 
-def _told(kind: str, load: Callable[[], Labelled], seeds: int) -> Iterator[Told]:
+def _told(kind: str, load: Callable[[], Labelled], seeds: int, *, guided: bool) -> Iterator[Told]:
     """What fits of the texts were asked and what is true, for all ways to choose words and all budgets."""
     case = load()
     texts = dplda.Corpus.from_texts(case.texts)
+    if guided:
+        for words, epsilon, seed in product(("listed", "private"), EPSILONS, range(seeds)):
+            lists = _some_of(SEED_WORDS[kind], (case.topics + 1) // 2, int(4 * epsilon) + seed)
+            asked = {"words": words, "seed_words": lists, "epsilon": epsilon, "delta": DELTA, "simulate_seed": seed}
+            yield from _of_one(case, texts, kind, GUIDED, asked)
+        return
     _, frequent = corpora.count_words(case.texts)
     public = dplda.Corpus.from_counts(case.of(frequent), frequent, public_vocabulary=True)
     ways: dict[str, dict[str, Any]] = {way: {"words": way} for way in ("listed", "private")} | {PUBLIC: {}}
@@ -126,6 +185,12 @@ def _told(kind: str, load: Callable[[], Labelled], seeds: int) -> Iterator[Told]
             for seed in range(seeds):
                 fixed = {"epsilon": epsilon, "delta": DELTA, "simulate_seed": seed}
                 yield from _of_one(case, public if way == PUBLIC else texts, kind, way, asked | fixed)
+
+
+def _some_of(lists: Mapping[str, list[str]], number: int, first: int) -> dict[str, list[str]]:
+    """At most `number` of the `lists` of seed words, from the one at `first` on."""
+    names = list(lists)
+    return {name: lists[name] for name in (names * 2)[first % len(names) :][: min(number, len(names))]}
 
 
 def _of_one(case: Labelled, corpus: dplda.Corpus, kind: str, way: str, asked: dict[str, Any]) -> Iterator[Told]:
@@ -150,6 +215,12 @@ def _of_one(case: Labelled, corpus: dplda.Corpus, kind: str, way: str, asked: di
         yield Told(PRIOR, kind, way, np.array(model.probabilities), real)
         return
     order = _as_learned(model, numbers)
+    if way == GUIDED:
+        rows = numbers["TOPICS_WITH_SEEDS"][order]
+        held = rows[:, 2] > 0
+        yield Told("TOPICS_WITH_SEEDS", kind, GUIDED, rows[held], real[held])
+        yield Told("TOPICS_WITH_SEEDS", kind, NOT_GUIDED, rows[~held], real[~held])
+        return
     same_words = dplda.Corpus.from_counts(counts, model.vocabulary, public_vocabulary=True)
     exact = dplda.fit(same_words, placement="none", **settings, simulate_seed=0)
     truth = on_words(exact.topics, exact.vocabulary, model.vocabulary)

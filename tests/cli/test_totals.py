@@ -39,6 +39,10 @@ def two_runs(ledger: Ledger) -> Reservation:
     return run
 
 
+def a_larger_total_listed(ledger: Ledger) -> Reservation:
+    return first(ledger, listed=[8.0])
+
+
 def a_listed_total_reached(ledger: Ledger) -> Reservation:
     run = first(ledger, listed=[8.0])
     ledger.grant("reviews", 8.0, 1e-5)
@@ -125,6 +129,7 @@ def _stopped(ledger: Ledger) -> None:
 HISTORIES = [
     alone,
     two_runs,
+    a_larger_total_listed,
     a_listed_total_reached,
     raised,
     raised_and_spent,

@@ -191,7 +191,7 @@ def learn_from_moments(
 
     tokens, budget = float(words.frequencies.sum()), signal_per_topic(documents, k, settings)
     size = verdicts.RunSize(words.words, tokens, budget, facts["supported_topics"])
-    sure = verdicts.of_refinement(refined, start, frequencies, size)
+    sure = verdicts.of_refinement(refined, start, frequencies, size, guided=guided.columns)
     if settings.series is not None:
         facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
     counts = guided.counts(refined.counts)
@@ -306,7 +306,7 @@ def learn_from_pairs(
     halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
     tokens, budget = float(words.frequencies.sum()), signal_per_topic(documents, k, settings)
     size = verdicts.RunSize(words.words, tokens, budget, facts["supported_topics"])
-    sure = verdicts.of_pairs(found, *agreement(found, halves), size)
+    sure = verdicts.of_pairs(found, *agreement(found, halves), size, guided.columns)
     names = guided.names(tuple(seed_words), k)
     learned = by_prevalence(found.topics, found.prevalence, documents, facts, topic_names=names, **sure)
     return replace(learned, words=words.words)

@@ -89,7 +89,7 @@ def learn(
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
     tokens, budget = float(batch.frequencies.sum()), signal_per_topic(documents, k, settings)
     size = verdicts.RunSize(batch.words, tokens, budget, supported=k)
-    sure = verdicts.of_refinement(refined, start, frequencies, size, prior.probabilities)
+    sure = verdicts.of_refinement(refined, start, frequencies, size, prior.probabilities, guided.columns)
     share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).shares
     held = share >= max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k)
     kept = [
