@@ -89,6 +89,8 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
                 f"{'; '.join(unclear)}."
             )
     left += f" {compared.never_only}" * bool(compared.never_only)
+    if any(len(model.listed_topics) < len(model.topics) for model in models):
+        left += " Topics called noise are not compared; one of them may be the better match."
     nearest = "The numbers below tell which are nearest."
     same = (
         f"{len(bars)} topic{'s are' if len(bars) != 1 else ' is'} alike in both runs. Each is shown as in "

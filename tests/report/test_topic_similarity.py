@@ -154,6 +154,10 @@ def test_topics_called_noise_are_not_matched_but_are_not_absent_either() -> None
     assert lonely.second == 5
     assert lonely.first in compared.topics[0], "the nearest of the listed topics"
     assert compared.only == ((), ()), "the other run has it, and calls it noise"
+    for one in (model, planted(range(6), 1)):
+        models = [one, planted(range(6), 2)]
+        (picture,) = pictures(models, ["A", "B"], shown_topics(models, Wording()))
+        assert ("called noise are not compared; one of them may be the better match" in picture.note) == (one is model)
 
 
 def test_a_topic_that_only_looks_like_one_called_noise_is_unclear_and_beside_a_listed_one() -> None:
