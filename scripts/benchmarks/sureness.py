@@ -89,7 +89,7 @@ _LOG_SHARE = -4  # the column of a topic's numbers with the log of its share, ti
 _LOGISTICS = {
     "TOPICS_OF_PAIRS": 0.01,
     "TOPICS_OF_MOMENTS": 0.05,
-    "TOPICS_WITH_SEEDS": 0.05,
+    "TOPICS_WITH_SEEDS": 0.3,
     "WORDS_OF_PAIRS": 0.05,
     "WORDS_OF_MOMENTS": 0.05,
 }
