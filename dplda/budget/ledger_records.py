@@ -489,9 +489,15 @@ class DatasetRecord:
         if self.incomplete and self.as_reports_count is not None:
             n = len(self.incomplete)
             stopped = "its run that was" if n == 1 else f"its {n} runs that were"
+            largest = self.largest_run_in_reports
+            kept = (
+                "they state a total of all runs, too"
+                if largest == self.largest_run
+                else f"for a total there, {largest}"
+            )
             told.append(
                 f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
-                f"publication: for a total there, {self.largest_run_in_reports}"
+                f"publication: {kept}"
             )
         return tuple(told)
 

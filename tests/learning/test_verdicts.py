@@ -56,6 +56,20 @@ def test_numbers_beyond_what_was_observed_are_taken_as_its_limit():
     assert probabilities(TOPICS, TOPICS, 1.0, 1e9, budget=1e9) == pytest.approx(limit)
 
 
+def test_in_runs_with_seed_words_a_large_mixture_is_not_called_clear():
+    """What guided topics leave to the others agrees with itself, and no ordinary fit has it."""
+    large = np.array([4.0, 1.0, 1.0, 1.0])
+    mass = TOPICS * large
+    refined = replace(refined_of(TOPICS, 0.999, 60.0), counts=100 * mass)
+    plain, seeded, none = (
+        np.array(verdicts.of_refinement(refined, TOPICS, np.full(4, 0.25), SIZE, guided=guided)["topic_probabilities"])
+        for guided in ((), (1, 2), np.zeros(0, np.int64))
+    )
+    assert (plain == none).all()
+    assert seeded[0] < plain[0] - 0.2
+    assert seeded[1] == seeded[2] != seeded[3], "a guided topic and one of the same size that is not"
+
+
 def test_words_are_surer_the_surer_their_topic_and_their_count():
     posterior = np.array([[0.99, 0.9, 0.6], [0.99, 0.9, 0.6]])
     real, not_real = verdicts.of_words(posterior, np.array([0.97, 0.1]))
