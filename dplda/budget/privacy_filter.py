@@ -487,7 +487,8 @@ def _check_budget(
             f", but of the part of delta kept for releases that may fail too little for another {release} "
             f"({_delta_left(grant.capacity, whole, run.cost)} is left, {at_least(run.cost.delta)} needed),"
         )
-        helps.append(lists)
+        smaller = f"the delta of the grant, {grant.delta:g}" if run.delta > grant.delta else ""
+        helps.append(" or ".join(filter(None, (smaller, lists))))
     use = f"Use {', and '.join(helps)}" if all(helps) else ""
 
     larger = f"{command} --epsilon E --delta D"

@@ -143,8 +143,8 @@ class Corpus:
         """Return a corpus from `texts`, any iterable of strings, or of records (dictionaries) that each contain a text.
 
         `fields` are the options of `dplda.text.reading_options.Fields`: ``text_field``, ``id_field``,
-        ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
-        that is no document contributes nothing.
+        ``unit_field``, ``group_fields``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the
+        dataset. An item that is no document contributes nothing.
 
         Documents are read on first use. An iterator can be read only once: the corpus keeps the counts, in a private
         folder of `cache`, until it is no longer used; `write` keeps them for good. Exceptions of the iterator are

@@ -96,6 +96,9 @@ def tabulate(
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
+    if not isinstance(model, TopicModel):
+        raise InputError(f"tabulate takes the model first, such as dplda.load('reviews'), got {type(model).__name__}.")
+    check_corpus(corpus)
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if check_groups:
         from dplda.runs.group_check import refuse_misfits  # it judges by the functions of this module

@@ -113,7 +113,7 @@ def check_types(
         )
         raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
     for group in columns.groups:
-        if pa.types.is_nested(_type(schema, group)):
+        if pa.types.is_nested(kind := _type(schema, group)) or pa.types.is_duration(kind):
             raise InputError(
                 f"Column {group!r} of {path} holds {_called(schema.field(group).type)}, which cannot name a group. "
                 "Write it as text, a number or a date."
@@ -407,6 +407,9 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
             "frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
         )
     columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
+    for name in columns.names:
+        if str(frame[name].dtype).startswith("period"):  # Arrow has numbers of periods since 1970
+            frame = frame.assign(**{name: frame[name].astype(str).where(frame[name].notna())})
     typed = [name for name in columns.names if not _holds_objects(frame[name])]
     schema = _open_stream(frame[typed].iloc[:0]).schema
     texts = [at for at, kind in enumerate(frame.dtypes) if str(kind).startswith(("object", "str"))]
@@ -416,7 +419,8 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
         first = frame[name].iloc[:_SAMPLED_RECORDS].tolist() if list(frame.columns).count(name) == 1 else []
         held = [type(cell) for cell in first if isinstance(cell, Collection)]  # texts are collections, too
         if not held or str in held:
-            schema = schema.append(pa.field(name, pa.string()))
+            apart = name in (columns.unit, *columns.groups) or held or not first
+            schema = schema.append(pa.field(name, pa.string() if apart else _inferred(first)))
         elif name in columns.names:
             raise InputError(
                 f"Column {name!r} of the table holds a {held[0].__name__} in each row, which is no text and no name: "
@@ -437,6 +441,14 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
         return rows_after(skip, every_row(), lambda row: row)
 
     return text_source([], options, [rows], len(frame))
+
+
+def _inferred(cells: Sequence[Any]) -> Any:
+    """Return the Arrow type of the first of `cells` that is not missing, string if there is none."""
+    present = [cell for cell in cells if cell is not None and cell == cell]
+    with suppress(pa.ArrowException):
+        return pa.infer_type(present[:1]) if present else pa.string()
+    return pa.string()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,7 @@ def test_hugging_face_datasets_are_read() -> None:
 
 
 NULLS = pa.nulls(2)
+DAYS = [date(2024, 1, 1), date(2024, 5, 1)]
 REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
     (TEXTS, {}, r"table must be a pandas or polars DataFrame, .* got list.*from_texts"),
     (pl.LazyFrame(frame()), {}, "got LazyFrame.*collect a lazy table"),
@@ -249,6 +251,8 @@ REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
     (pd.DataFrame({"a": TEXTS}), {}, "Which column of the table holds the text"),
     (pd.DataFrame([["a", "b"]], columns=["text", "text"]), {}, "several columns called 'text'"),
     (pd.DataFrame({0: TEXTS}), {}, "It has no columns"),
+    (pd.DataFrame({"text": TEXTS, "day": DAYS}), {"text_field": "day"}, "Columns of text are text: name one"),
+    (pd.DataFrame({"text": TEXTS, "age": [DAYS[1] - DAYS[0]] * 2}), {"group_fields": ["age"]}, "cannot name a group"),
 ]
 
 
@@ -256,6 +260,14 @@ REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
 def test_an_unsuitable_table_is_refused_at_once(table: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Corpus.from_table(table, **options)
+
+
+def test_periods_of_pandas_are_groups_as_pandas_writes_them() -> None:
+    """Arrow holds their numbers since 1970."""
+    table = pd.DataFrame({"text": TEXTS, "quarter": pd.PeriodIndex([*map(pd.Timestamp, DAYS)], freq="Q")})
+    table.loc[1, "quarter"] = pd.NaT
+    corpus = Corpus.from_table(table, group_fields=["quarter"])
+    assert corpus.first_groups() == [{"quarter": "2024Q1"}, {"quarter": None}]
 
 
 def test_no_cell_of_a_column_of_objects_decides_how_others_are_read() -> None:
