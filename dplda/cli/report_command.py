@@ -389,13 +389,13 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     datasets = dict.fromkeys(model.facts.dataset for model in models if model.facts.dataset)
     for other in (run for run in counted if run.dataset not in datasets):
         raise InputError(f"run {other.id} is about {other.dataset}, and these topics are of {', '.join(datasets)}.")
-    named = [answers for run in counted for answers in indicators_of(run)]
-    latest = [answers for dataset in datasets for answers in latest_indicators(ledger, dataset)]
-    indicators = named or latest
-    left = [each.run for each in latest if each.run not in {other.run for other in indicators}]
-    if left:
-        say(f"Counts and words of runs that are not named are not on the page: {', '.join(left)}.", error=True)
     runs = ledger.runs()
+    indicators = [answers for run in counted for answers in indicators_of(run)]
+    indicators += [answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)]
+    named = {answers.run for answers in indicators}
+    left = [run.id for run in runs if run.dataset in datasets and run.id not in named and indicators_of(run)]
+    if counted and left:
+        say(f"Counts and words of runs that are not named are not on the page: {', '.join(left)}.", error=True)
     return [
         *(tables for name in names for tables in best_tables(ledger, name)),
         *(beside_topics(answers, models, runs) for answers in indicators),

@@ -8,6 +8,7 @@ interval of a quotient is the range of its values over this box.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -188,8 +189,12 @@ class CountTable(IndicatorTable):
 
 
 def times(lift: float) -> str:
-    """Format a `lift` that exceeds 1 with as many decimal places as show that."""
-    return next((text for places in (1, 2, 3) if (text := f"{lift:.{places}f}").rstrip("0") != "1."), "just over 1")
+    """Format a lower bound on a `lift`, which exceeds 1, rounded down to as many decimal places as show that."""
+    for places in (1, 2, 3):
+        text = f"{math.floor(lift * 10**places + 1e-9) / 10**places:.{places}f}"
+        if text.rstrip("0") != "1.":
+            return text
+    return "just over 1"
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,12 @@ class Sample:
         kind = "file" if self.located.is_folder else "record"
         named = names and self.located.is_folder and len(self.located.files) == self.total
         shown = [
-            f"{self.located.files[i].name if named else f'{kind} {i + 1:,}'} ({defect.value})"
+            f"{self.located.files[i].name if named else f'{kind} {i + 1:,}'}: {defect.value}"
             for i, defect in self.defects[:_SHOWN_DEFECTS]
         ]
-        return f"{len(self.defects):,}, {', '.join(shown)}" + (" and others" if len(self.defects) > len(shown) else "")
+        more = " and others" if len(self.defects) > len(shown) else ""
+        unnamed = "; a terminal shows the names of the files" if self.located.is_folder and not names else ""
+        return f"{len(self.defects):,} ({', '.join(shown)}{more}{unnamed})"
 
 
 @dataclass(frozen=True)

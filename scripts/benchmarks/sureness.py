@@ -125,7 +125,7 @@ def measure(files: Files, seeds: int, *, estimate: bool, guided: bool) -> None:
             others = _estimated([one for one in mine if one.kind != kind])
             for one in (one for one in mine if one.kind == kind):
                 cells.setdefault((name.split("_")[0], one.way), []).append((others(one.numbers), one.true))
-        if estimate:
+        if estimate and mine:
             click.echo(f"{name} = {_rounded(_estimated(mine))}")
     asked = [(of, way) for way in WAYS for of in ("TOPICS", "WORDS")]
     columns = chain(*((f"topics, {way} words", "real", "words", "among ten") for way in WAYS))

@@ -121,10 +121,10 @@ def test_files_that_cannot_be_read_are_told_and_named_on_a_screen_alone(dplda, h
     (home / "letters/smith4.txt").write_bytes(bytes(range(256)))
     (home / "letters/smith6.txt").write_bytes(bytes(range(256)))
     told = dplda("check", "letters")
-    assert "2, file 5 (not text in a known encoding), file 7 (" in told.out
+    assert "2 (file 5: not text in a known encoding, file 7: " in told.out
     assert "smith" not in told.out
     monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
-    assert "2, smith4.txt (not text in a known encoding), smith6.txt (" in dplda("check", "letters").out
+    assert "2 (smith4.txt: not text in a known encoding, smith6.txt: " in dplda("check", "letters").out
 
 
 def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:

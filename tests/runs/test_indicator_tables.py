@@ -216,11 +216,13 @@ def test_the_frame_of_words_tells_which_are_certain():
 
 
 def test_a_lift_above_one_is_never_told_as_one():
-    assert [times(lift) for lift in (1.0004, 1.002, 1.04, 1.06, 3.0, 10.04)] == [
+    assert [times(lift) for lift in (1.0004, 1.002, 1.04, 1.06, 1.1, 1.9997, 3.0, 10.09)] == [
         "just over 1",
         "1.002",
         "1.04",
+        "1.06",
         "1.1",
+        "1.9",
         "3.0",
         "10.0",
     ]
