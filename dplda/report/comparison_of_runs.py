@@ -34,8 +34,16 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     """
     if len(models) < 2:
         return []
+    known = [shown(name) for model, name in zip(models, names, strict=True) if model.facts.prior_used]
+    before = (
+        f" The topics of {' and '.join(known)} are those of a prior, known before: that they agree with the run they "
+        "come from says nothing about the documents."
+        if known
+        else ""
+    )
     if len(models) == 2:
-        return [_pair(models, names, topics)]
+        pair = _pair(models, names, topics)
+        return [replace(pair, note=pair.note + before)]
     compared = {(i, j): contrast(models[i], models[j]) for i, j in combinations(range(len(models)), 2)}
     table = np.eye(len(models))
     for (i, j), each in compared.items():
@@ -44,7 +52,7 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     few = ", ".join(f"{i + 1} and {j + 1}" for (i, j), each in compared.items() if each.too_few_words)
     unsure = f" A question mark: runs {few} have too few words in common to tell." if few else ""
     drawn = [_overview(table, names), _against(models, names, topics, reference, compared)]
-    return [replace(picture, note=picture.note + unsure) for picture in drawn]
+    return [replace(picture, note=picture.note + unsure + before) for picture in drawn]
 
 
 def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:

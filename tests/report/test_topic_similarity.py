@@ -211,3 +211,14 @@ def test_runs_with_few_common_words_have_question_marks_beside_others() -> None:
     assert matched.note.startswith("Rows are topics of run 2")
     assert {row[1] for row in matched.table.rows} == {"?"}
     assert "A question mark: runs 1 and 2, 1 and 3 have too few words in common to tell." in matched.note
+
+
+def test_agreement_with_topics_that_were_known_before_is_said_to_be_none() -> None:
+    models = [planted(range(6), seed) for seed in (1, 2, 3)]
+    models[2] = replace(models[2], facts=replace(models[2].facts, prior_used=True))
+    for number in (2, 3):
+        shown = models[-number:]
+        drawn = pictures(shown, ["A", "B", "C"][-number:], shown_topics(shown, Wording()))
+        assert all("The topics of C are those of a prior, known before" in picture.note for picture in drawn)
+    plain = models[:2]
+    assert "prior" not in pictures(plain, ["A", "B"], shown_topics(plain, Wording()))[0].note
