@@ -79,7 +79,10 @@ class GroupedCommand(click.Command):
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             if ctx.meta.get(WORKED):
-                interrupt.add_note("The work was done, and what it cost is charged: dplda runs lists it.")
+                interrupt.add_note(
+                    "The work was done, and what it cost is charged. dplda runs lists it; dplda topics, dplda tables or "
+                    "dplda report shows it free of charge."
+                )
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

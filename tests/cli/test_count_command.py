@@ -447,9 +447,8 @@ def test_an_interrupt_after_the_answer_says_that_the_work_was_done(dplda, ticket
     monkeypatch.setattr("dplda.cli.count_command.show_answer", interrupted)
     answer = dplda("count", tickets, "--categories", "c.yaml", "--epsilon", "1")
     assert answer.status == 130
-    assert answer.err.strip().endswith(
-        "interrupted. The work was done, and what it cost is charged: dplda runs lists it."
-    )
+    assert answer.err.strip().endswith("lists it; dplda topics, dplda tables or dplda report shows it free of charge.")
+    assert "interrupted. The work was done, and what it cost is charged. dplda runs " in answer.err
     assert Ledger().runs()[-1].status == "done"
     monkeypatch.setattr("dplda.cli.count_command.find_categories", interrupted)
     before = dplda("count", tickets, "--categories", "c.yaml", "--epsilon", "1")
