@@ -80,8 +80,8 @@ class GroupedCommand(click.Command):
         except KeyboardInterrupt as interrupt:
             if ctx.meta.get(WORKED):
                 interrupt.add_note(
-                    "The work was done, and what it cost is charged. dplda runs lists it; dplda topics, dplda tables or "
-                    "dplda report shows it free of charge."
+                    "The work was done, and what it cost is charged. dplda runs lists it; dplda topics, dplda tables "
+                    "or dplda report shows it free of charge."
                 )
             raise
 
