@@ -349,8 +349,8 @@ def _as_before(what: str, value: str) -> str:
             "no such column, read the file that has it."
         )
     return (
-        "Leave --unit-field (in Python, unit_field=) out. (To protect both, protect people from the first run on: that "
-        "covers their documents.)"
+        "Leave --unit-field (in Python, unit_field= or units=) out. (To protect both, protect people from the first "
+        "run on: that covers their documents.)"
     )
 
 

@@ -41,6 +41,12 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
         if known
         else ""
     )
+    given = [shown(name) for model, name in zip(models, names, strict=True) if model.facts.seed_words]
+    if given:
+        before += (
+            f" Some topics of {' and '.join(given)} were given by seed words: they are there because they were named, "
+            "and may be of a wider subject."
+        )
     if len(models) == 2:
         pair = _pair(models, names, topics)
         return [replace(pair, note=pair.note + before)]

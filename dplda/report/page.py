@@ -44,7 +44,7 @@ from dplda.report.facts import TITLES, Facts
 from dplda.report.indicator_pictures import are_indicators
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, all_runs, unit_of
-from dplda.report.wording import DIVIDED, ShownTopics, Wording, shown_topics
+from dplda.report.wording import DIVIDED, ShownTopics, Wording, is_hidden, shown_topics
 from dplda.runs.questions import beside_topics
 from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
@@ -60,6 +60,7 @@ _SETTING_NAMES = {
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
 LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
+_MOST_FREQUENT = 10  # words left out for being too frequent that are named
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 
 
@@ -186,6 +187,7 @@ def run_section(
     """Return the template's variables for one run."""
     privacy, unit, facts = model.privacy, unit_of(model.privacy), Facts(model, together)
     language = model.facts.language or ""
+    frequent = [word for word in model.facts.frequent_words or () if not is_hidden(word, topics.hidden)]
     of_topics = [each for each in all_tables if not are_indicators(each)]
     shares, tables = least_noisy_shares(of_topics, model), tables_about(of_topics, model)
     pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)}
@@ -216,6 +218,8 @@ def run_section(
         "success": percent(promise.success_at_most(privacy), upwards=True),
         "mu": at_least(promise.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
+        "frequent": list(map(shown, frequent[:_MOST_FREQUENT])),
+        "more_frequent": len(frequent) > _MOST_FREQUENT,
         "listed": model.facts.words == LISTED,
         "words_of_series": model.facts.has_words_of_series,
         "public_words": model.facts.vocabulary == "public",

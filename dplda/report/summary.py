@@ -45,7 +45,7 @@ def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
     """Say whether the topics of `models` may be published, and whether they are of use.
 
     With `apart`, the page also has answers of other runs that its promise does not cover. Topics that come from a prior
-    are judged apart from those that were learned without one.
+    are judged apart from those that were learned without one, and runs of different use apart from each other.
     """
     private = [model.privacy.sound for model in models]
     except_others = ", except for those of other runs, whose own guarantee is told beside them" if apart else ""
@@ -56,11 +56,12 @@ def verdict(models: Sequence[TopicModel], *, apart: bool = False) -> list[str]:
         if not any(private)
         else f"Do not publish as a whole: {private.count(False)} of the {len(private)} runs have no privacy guarantee."
     )
-    from_prior, learned = dict[int, TopicModel](), dict[int, TopicModel]()
+    alike: dict[tuple[bool, str], dict[int, TopicModel]] = {}  # runs of the same use have one sentence
     for number, model in enumerate(models, start=1):
         if model.verdicts:
-            (from_prior if model.facts.prior_used else learned)[number] = model
-    judged = [group for group in (from_prior, learned) if group]
+            use = _use([model]).partition(":")[0]
+            alike.setdefault((not model.facts.prior_used, use), {})[number] = model
+    judged = [group for _, group in sorted(alike.items(), key=lambda each: each[0][0])]
     names = [f"Run{'s' * (len(group) > 1)} {', '.join(map(str, group))}: " for group in judged]
     return [
         public,

@@ -78,8 +78,10 @@ def shown_topics(
     texts = [
         {} if each is None else {topic: [e.text for e in found] for topic, found in each.listed()} for each in given
     ]
+    frequent = [word for model in models for word in model.facts.frequent_words or ()]
+    in_examples = [text for each in texts for found in each.values() for text in found]
     _check_names(models, wording)
-    _check_hidden(models, wording, [*others, *(text for each in texts for found in each.values() for text in found)])
+    _check_hidden(models, wording, [*others, *frequent, *in_examples])
     return [
         ShownTopics(
             _words(model, wording.hidden),

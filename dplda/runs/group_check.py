@@ -26,6 +26,6 @@ def refuse_misfits(tables: Sequence[Sequence[Grouping]], corpus: Corpus) -> None
         for each in look_at_groups(tables, corpus):
             if each.doubtful:
                 raise InputError(
-                    f"{each} (Exact, not for publication.) A table would say little, and nothing was charged. Name "
-                    "another column or list, or pass check_groups=False."
+                    f"{each} (Exact, not for publication.) That may be a mistake, so nothing was charged. Name another "
+                    "column or list, or pass check_groups=False if it is meant."
                 )

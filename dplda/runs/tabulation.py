@@ -47,7 +47,7 @@ _Tables = TypeVar("_Tables", bound=Tables)
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
-_MOST = 0.5  # share of misfits above which a table would say little
+_MOST = 0.5  # share of misfits above which a table may be a mistake
 _ENOUGH = 20  # records that show whether values differ from one to the next
 _FEW = 0.1  # share up to which they do not show that the dates have another format
 _RANGES = "such as 2024-01..2024-06 and 2024-07..2024-12"
@@ -98,7 +98,6 @@ def tabulate(
     """
     if not isinstance(model, TopicModel):
         raise InputError(f"tabulate takes the model first, such as dplda.load('reviews'), got {type(model).__name__}.")
-    check_corpus(corpus)
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if check_groups:
         from dplda.runs.group_check import refuse_misfits  # it judges by the functions of this module

@@ -183,7 +183,7 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
     assert ledger.dataset("reviews").unit is None
     reserve(ledger, unit="document")
     assert (ledger.dataset("reviews").unit, ledger.dataset("reviews").adjacency) == ("document", "add-remove")
-    with pytest.raises(BudgetRefused, match=r"unit 'document'.*Leave --unit-field \(in Python, unit_field=\) out"):
+    with pytest.raises(BudgetRefused, match=r"unit 'document'.*Leave --unit-field \(in Python, unit_field= or"):
         reserve(ledger, unit="user")
     ledger.grant("reviews", unbounded=True)  # nothing is promised any more: any unit may be tried
     assert reserve(ledger, unit="user").run

@@ -217,6 +217,33 @@ def test_what_is_said_at_length_is_below_a_picture() -> None:
 
 
 @pytest.mark.usefixtures("without_charts")
+def test_words_that_were_left_out_for_being_too_frequent_are_named_on_the_page() -> None:
+    """It said that a word of so many documents has an even chance to be there, and left such words out."""
+    words = tuple(f"often{i}" for i in range(12))
+    model = with_facts(run_model(), words="private", frequent_words=words)
+    told = "Left out, however many use them, since they seem to be in too large a part of the text: often0, often1"
+    text = Page(_render([model])).text
+    assert told in text
+    assert "often9, ...." in text
+    assert "often10" not in text
+    hidden = Page(_render([model], wording=Wording(hidden=("often1",)))).text
+    assert told not in hidden
+    assert "often1," not in hidden
+    assert "Left out, however" not in Page(_render([with_facts(model, frequent_words=())])).text
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_runs_of_different_use_have_a_verdict_each() -> None:
+    good, poor = (
+        with_facts(make_model(3, 50), run=name, verdicts=tuple(verdicts))
+        for name, verdicts in (("a", ["clear"] * 3), ("b", ["weak"] * 3))
+    )
+    text = Page(_render([good, poor, with_facts(good, run="c")])).text
+    assert "Runs 1, 3: The topics are useful: 6 of 6 topics are clear" in text
+    assert "Run 2: The topics are not useful: none of the 3 topics is clear" in text
+
+
+@pytest.mark.usefixtures("without_charts")
 def test_words_of_earlier_batches_need_nobody_in_this_one() -> None:
     first = with_facts(run_model(), series="toys", batch="2026-09", words="private")
     later = with_facts(first, batch="2026-10", faded_topics=())
