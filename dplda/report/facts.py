@@ -206,6 +206,11 @@ class Facts:
         return promise.rarest(self.privacy)
 
     @property
+    def no_other_words(self) -> bool:
+        """Whether a word outside the public list has hardly any chance (`promise.no_other_words`)."""
+        return promise.no_other_words(self.privacy, self.recorded)
+
+    @property
     def listed(self) -> bool:
         """Whether the run compared its words with a public list of the language."""
         return self.recorded.words == LISTED

@@ -21,7 +21,10 @@ from dplda.budget import DatasetRecord, RunRecord
 from dplda.budget.accountant import NOTHING, capacity, cost, gaussian_epsilon
 from dplda.budget.events import Event, PrivacyStatement, Stage, at_least, base_of
 from dplda.budget.guarantees import Grant, Guarantee
+from dplda.learning.model_size import USUAL_LIMIT
+from dplda.learning.settings import LISTED
 from dplda.model import TopicModel
+from dplda.model.run_facts import RunFacts
 from dplda.report.pictures import percent, shown
 from dplda.runs.forecast import units_needed
 from dplda.runs.released_table import Tables
@@ -457,3 +460,14 @@ def rarest(privacy: PrivacyStatement) -> str:
     """
     needed = units_needed(privacy.events, privacy.adjacency)
     return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"
+
+
+def no_other_words(privacy: PrivacyStatement, recorded: RunFacts) -> bool:
+    """Whether a word outside the public list has hardly any chance to be on the page.
+
+    So it is if those that stand out from the noise are left out for being too frequent.
+    """
+    needed = units_needed(privacy.events, privacy.adjacency)
+    if needed is None or not recorded.frequent_words or recorded.words != LISTED or recorded.documents is None:
+        return False
+    return needed > (recorded.max_document_frequency or USUAL_LIMIT) * recorded.documents

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from handmade import with_facts
 from report_data import Page, run_model
 from scipy.special import ndtr, ndtri
 
@@ -17,7 +18,7 @@ from dplda.learning.estimates import Estimates
 from dplda.learning.placements.default import shares
 from dplda.learning.settings import FitSettings
 from dplda.report import AllRuns, promise
-from dplda.report.facts import TITLES
+from dplda.report.facts import TITLES, Facts
 from dplda.report.page import _render, cards
 from dplda.report.pictures import percent
 from dplda.report.promise import belief_at_most
@@ -206,6 +207,17 @@ def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
     assert f"A word {about}, and a much rarer one hardly any." in text
     assert f"Subjects that fewer than about {float(f'{expected:.2g}'):,.0f} customers write about seldom appear" in text
     assert "to be among them" not in Page(_render([run_model(events=events[:1])])).text
+    common = ("often",)
+    for documents, left in ((int(9 * expected), True), (int(11 * expected), False)):
+        model = with_facts(run_model(events=events), words="listed", documents=documents, frequent_words=common)
+        text = Page(_render([model])).text
+        assert ("hardly any is: one used by about" in text) == left
+        assert ("would stand out from the noise, but is left out as too frequent" in text) == left
+        assert ("has an even chance to be among them" in text) == (not left)
+        facts = Facts(model, None)
+        assert facts.no_other_words == left
+    wide = with_facts(run_model(events=events), words="listed", documents=int(9 * expected), frequent_words=common)
+    assert not Facts(with_facts(wide, max_document_frequency=0.5), None).no_other_words
 
 
 def folded(text: str) -> str:
