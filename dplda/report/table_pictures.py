@@ -127,10 +127,12 @@ def how_lines_read(small: str, table: ReleasedTable, share: str) -> str:
 
 def without_lines(table: ReleasedTable) -> str:
     """Say, after a space, which groups of `table` over time have no line; empty if all have one, or none has."""
-    missing = [shown(", ".join(group)) for group, rows in _lines(table).items() if not table.tells[rows].any()]
+    drawn = {shown(", ".join(group)): table.tells[rows].any() for group, rows in _lines(table).items()}
+    missing = [group for group, told in drawn.items() if not told]
     if not missing or tells_nothing(table):
         return ""
-    return f" Not drawn, since too small to tell in each period: {', '.join(missing)}."
+    only = f" Drawn is {next(group for group, told in drawn.items() if told)} alone." * (len(drawn) - len(missing) == 1)
+    return f"{only} Not drawn, since too small to tell in each period: {', '.join(missing)}."
 
 
 def drawing(table: ReleasedTable, names: dict[int, str]) -> Chart | Heat | Bars:
@@ -395,6 +397,7 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
                     marker = _MARKERS[number] or _LONE
                     panel.errorbar([place], [value[place]], yerr=bar, fmt=marker, color=colour, markersize=3, capsize=3)
             ticks = [place_of[number] for number in marked]
+            panel.set_xlim(-0.5, places[-1] + 0.5)  # of all periods, also if most are too small to tell
             panel.set_xticks(ticks, labels=[shortened(periods[number], _LONGEST) for number in marked])
         axes[0].set_ylim(bottom=0)  # of all panels
 

@@ -168,7 +168,8 @@ def test_a_group_that_is_too_small_in_every_period_has_no_line_and_no_entry_in_t
     for panel in axes_of(picture):
         assert panel.get_legend_handles_labels()[1] == ["news"]
         assert len(panel.collections) == 1, "its band"
-    told = f"Not drawn, since too small to tell in each period: {OTHER}."
+        assert panel.get_xlim() == (-0.5, 1.5), "of all periods"
+    told = f"Drawn is news alone. Not drawn, since too small to tell in each period: {OTHER}."
     assert f"with a line for each group, in a band that contains the true share with 95 %. {LEFT_OUT}" in picture.note
     assert told in picture.note
     assert told in both.plot().get_suptitle()
