@@ -476,7 +476,7 @@ def _check_budget(
     spent = whole.less(run.cost)
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
     epsilon_left = math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000
-    left = f"epsilon {epsilon_left:g} at delta {run.delta:g}"
+    left = f"epsilon {epsilon_left:g} at delta {run.delta:g} is left"
     helps = []  # empty texts for what nothing but a larger grant helps against
     if whole.mu_squared > grant.capacity.mu_squared:
         helps.append("less" if epsilon_left else "")
@@ -484,8 +484,8 @@ def _check_budget(
         failing = {event.stage for event in run.counted if event.delta}
         release, lists = _LISTS.get(failing.pop() if len(failing) == 1 else "", ("release that may fail", ""))
         left += (
-            f", but of the part of delta kept for releases that may fail too little for another {release} "
-            f"({_delta_left(grant.capacity, whole, run.cost)} is left, {at_least(run.cost.delta)} needed),"
+            f", but too little delta for another {release}: of the part that is kept for releases that may fail, "
+            f"{_delta_left(grant.capacity, whole, run.cost)} is left, and {at_least(run.cost.delta)} needed"
         )
         smaller = f"the delta of the grant, {grant.delta:g}" if run.delta > grant.delta else ""
         helps.append(" or ".join(filter(None, (smaller, lists))))
@@ -513,7 +513,7 @@ def _check_budget(
             "Python, name= of read_corpus)"
         )
     raise BudgetRefused(
-        f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} is left "
+        f"Dataset {_quote_name(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; {left} "
         f"(the grant is {grant}).{together} {advice}"
     )
 

@@ -163,7 +163,9 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     else:
         picture = drawing(table, names)
         all_of_them = table.whole().matches()
-        less = " as counted, so at least {:,.0f}" if count_less(table, unit) else ""  # else read as the true number
+        less = (
+            " as counted, so with 95 % at least {:,.0f}" if count_less(table, unit) else ""
+        )  # else read as the true number
         told = "; ".join(
             f"{shown(name)} {whole_number(all_of_them, (0, each))}{less.format(all_of_them.low[0, each])}"
             for each, name in names.items()

@@ -16,7 +16,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from dplda.base.errors import InputError
+from dplda.base.errors import DpldaWarning, InputError, warn
 from dplda.base.software import describe, software_of
 from dplda.budget import Ledger
 from dplda.budget.comparisons import Comparison
@@ -88,7 +88,7 @@ def write_report(
     Besides such texts, the page contains released numbers only: topics, prevalence, privacy statements, public
     parameters and the outcomes of a comparison, but no seconds if its corpus is private. Raises `InputError` if there
     is nothing to report, a run occurs twice, two runs have no word in common, the wording does not fit, or the file
-    cannot be written.
+    cannot be written. Warns (`DpldaWarning`) if the default ledger knows what the page does not say of its total.
     """
     if isinstance(models, TopicModel):
         models = [models]
@@ -103,6 +103,9 @@ def write_report(
         runs = ledger.runs()
         guarantees = all_runs(ledger.datasets(), models, runs)
         tables = [beside_topics(each, models, runs) if are_indicators(each) else each for each in tables]
+        for record in ledger.datasets():
+            if record.name in guarantees and record.in_reports:
+                warn(f"Dataset {record.name} (exact, not for publication): {record.in_reports}.", DpldaWarning)
     _check_tables(tables, models, batches or {})
     try:
         today = date or datetime.date.today()
