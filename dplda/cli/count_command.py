@@ -153,7 +153,7 @@ def _show_table(one: CountTable, unit: str) -> None:
     if outside := one.outside_periods.strip():
         say(outside)
     tell_private_groups(one, unit)
-    if summed and (one.totals < 0).any():
+    if summed and min(one.totals.min(), one.counts.min()) < 0:
         say("Negative numbers are shown as 0, so that groups may add up to more than `all`.")
     if less := who_counts_less(one, unit):
         say(f"{less} (--at-most).")

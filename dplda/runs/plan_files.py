@@ -128,6 +128,13 @@ def read_plan(path: Path) -> PlanFile:
     if not all(isinstance(each, str) for each in corpus):
         raise InputError(f"{path}: corpus must be the path of a file or folder, or a list of files.")
     columns = dict.fromkeys(column for question in questions for column in stored_columns(question.tables))
+    used = {each.attribute.column for question in questions for table in question.tables for each in table}
+    listed = set(given.get("groups") or {})
+    for column in listed - used:  # of a question that was taken out, or a slip
+        for close in get_close_matches(str(column), used - listed, n=1):
+            raise InputError(
+                f"{path}: groups are given for {column!r}, by which no question is grouped. Did you mean {close!r}?"
+            )
     rules = given.get("categories") or {}
     if isinstance(rules, str):  # the name of a file, as for --categories
         given = {**given, "categories": (rules := read_mapping(path.parent / rules, RULES, "category"))}

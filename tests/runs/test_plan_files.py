@@ -100,6 +100,7 @@ def test_categories_may_be_in_a_file_beside_the_plan(tmp_path):
         ({"questions": [COUNT | {"wait": 1}]}, "'weight'"),
         ({"questions": [{"ask": "x", "words": {}}]}, "question 1"),
         ({"questions": [{"ask": "x", "count": {"by": "moon(day)"}}]}, "moon"),
+        ({"groups": {"taem": ["heat"]}}, "'taem', by which no question is grouped. Did you mean 'team'?"),
         ({"corpus": 3}, "corpus"),
         ({"categories": ["refund"]}, "categories"),
     ],
