@@ -100,10 +100,10 @@ def write_report(
         raise InputError("a report needs at least one run. List runs with `dplda runs` (Ledger.runs).")
     if guarantees is None and default_path().exists():
         ledger = Ledger()
-        runs = ledger.runs()
-        guarantees = all_runs(ledger.datasets(), models, runs)
+        records, runs = ledger.datasets(), ledger.runs()
+        guarantees = all_runs(records, models, runs)
         tables = [beside_topics(each, models, runs) if are_indicators(each) else each for each in tables]
-        for record in ledger.datasets():
+        for record in records:
             if record.name in guarantees and record.in_reports:
                 warn(f"Dataset {record.name} (exact, not for publication): {record.in_reports}.", DpldaWarning)
     _check_tables(tables, models, batches or {})

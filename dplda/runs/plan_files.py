@@ -129,9 +129,9 @@ def read_plan(path: Path) -> PlanFile:
         raise InputError(f"{path}: corpus must be the path of a file or folder, or a list of files.")
     columns = dict.fromkeys(column for question in questions for column in stored_columns(question.tables))
     used = {each.attribute.column for question in questions for table in question.tables for each in table}
-    listed = set(given.get("groups") or {})
-    for column in listed - used:  # of a question that was taken out, or a slip
-        for close in get_close_matches(str(column), used - listed, n=1):
+    grouped = set(given.get("groups") or {})
+    for column in grouped - used:  # of a question that was taken out, or a slip
+        for close in get_close_matches(str(column), used - grouped, n=1):
             raise InputError(
                 f"{path}: groups are given for {column!r}, by which no question is grouped. Did you mean {close!r}?"
             )

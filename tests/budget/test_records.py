@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, reserve, spend
+from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, interrupt, reserve, spend
 
 from dplda.base.config import DEFAULT_GRANT
 from dplda.base.errors import BudgetRefused, InputError, RaisedGrantWarning
@@ -334,10 +334,7 @@ def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_en
 def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_said_before_the_next(ledger):
     ledger.grant("reviews", 6.0, 1e-6)
     whole = capacity(6.0, 1e-6).mu_squared
-    stopped = reserve(ledger, events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
-    stopped.bind(Fingerprint("f"))
-    stopped.charge(stopped.events[0])
-    stopped.abandon("failed", "interrupted")
+    interrupt(ledger, events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
 
     def quoted(share: float) -> str:
         return Quote(dataset=ledger.dataset("reviews"), cost=Cost(share * whole, 0.0)).warning

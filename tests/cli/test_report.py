@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
-from ledger_helpers import DEFAULT_TOTAL, gaussian, reserve, sample, spend
+from ledger_helpers import DEFAULT_TOTAL, gaussian, interrupt, sample, spend
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.budget import Ledger, Reservation
@@ -171,10 +171,7 @@ def test_names_that_lose_their_total_by_a_stopped_run_say_so(dplda, home: Path) 
         ledger.grant(name, 4.0, 1e-5)
     run = spend(ledger, "a", events=[gaussian(mu_squared=0.3 * whole)])
     spend(ledger, "b", events=LITTLE)
-    stopped = reserve(ledger, "b", events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
-    stopped.bind(Fingerprint("f"))
-    stopped.charge(stopped.events[0])
-    stopped.abandon("failed", "interrupted")
+    interrupt(ledger, "b", events=[gaussian("size", 0.001), gaussian(mu_squared=0.6 * whole)])
     spend(ledger, "a", events=[gaussian(mu_squared=0.2 * whole)])
     told = report_with(dplda, run, "b")[1]
     assert "Datasets a, b (exact, not for publication): the page states no total of them, since" in told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from handmade import make_model, with_facts
-from ledger_helpers import gaussian, reserve, spend
+from ledger_helpers import gaussian, interrupt, reserve, spend
 
 from dplda.base.errors import BudgetRefused
 from dplda.budget import Ledger, Reservation
@@ -70,7 +70,7 @@ def lowered(ledger: Ledger) -> Reservation:
 
 def interrupted(ledger: Ledger) -> Reservation:
     run = first(ledger)
-    _stopped(ledger)
+    interrupt(ledger, events=[gaussian("size", 0.001), *of(0.6)])
     return run
 
 
@@ -117,13 +117,6 @@ def an_earlier_name_that_was_raised(ledger: Ledger) -> Reservation:
 def unbounded(ledger: Ledger) -> Reservation:
     ledger.grant("reviews", unbounded=True)
     return spend(ledger, events=of(0.2))
-
-
-def _stopped(ledger: Ledger) -> None:
-    stopped = reserve(ledger, events=[gaussian("size", 0.001), *of(0.6)])
-    stopped.bind(Fingerprint("f"))
-    stopped.charge(stopped.events[0])
-    stopped.abandon("failed", "interrupted")
 
 
 HISTORIES = [

@@ -77,6 +77,15 @@ def spend(
     return reservation
 
 
+def interrupt(ledger: Ledger, dataset: str = "reviews", **changes: Any) -> Reservation:
+    """A run that was interrupted after the first of its events."""
+    reservation = reserve(ledger, dataset, **changes)
+    reservation.bind(Fingerprint("f"))
+    reservation.charge(reservation.events[0])
+    reservation.abandon("failed", "interrupted")
+    return reservation
+
+
 def a_run(number: int = 1, dataset: str = "a", mu_squared: float = 1.0, **changes: Any) -> RunRecord:
     """A finished run of one asked event, without a ledger."""
     given = {
