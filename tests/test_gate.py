@@ -39,6 +39,7 @@ TAKEN = {  # by each module, of the names that other protected packages define
     "dplda.runs.corpus": {
         *("ById", "InMemory", "Preparation", "Prepared", "RawFiles", "documents_by_id", "store_from_matrix"),
         *("CountStore", "Notice", "silent", "cache_root", "check_tokenization", "is_partial", "is_store"),
+        "identity_of_table",  # a random name of a table in memory, by which the ledger knows it when it is read again
     },
     # It hands the store on unread, and says which ids count.
     "dplda.runs.run": {

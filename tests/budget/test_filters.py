@@ -90,7 +90,7 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
     with pytest.raises(
-        BudgetRefused, match=r"for another release that may fail .*\(1e-07 is left, 2e-07 needed\).* Grant more: "
+        BudgetRefused, match=r"for another release that may fail: .* 1e-07 is left, and 2e-07 needed .* Grant more: "
     ):
         admit(book(a=Grant(epsilon=10.0, delta=1e-5)), a_run(plan=plan))
 
@@ -122,7 +122,7 @@ def test_a_refusal_for_want_of_delta_says_what_needs_none(stage, mu_squared, tol
     earlier = [run(number) for number in range(1, 10)]
     with pytest.raises(BudgetRefused, match=re.escape(told)) as refused:
         admit(book(*earlier, a=Grant(epsilon=DEFAULT_GRANT[0], delta=1e-6)), run(10, mu_squared))
-    assert " (9.999e-10 is left, 1e-09 needed), is left" in str(refused.value)
+    assert " 9.999e-10 is left, and 1e-09 needed" in str(refused.value)
     assert ("Use " in str(refused.value)) == told.startswith("Use ")
 
 
