@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dplda.runs.fitting import fit
     from dplda.runs.group_words import distinctive_words
     from dplda.runs.priors import public_prior
+    from dplda.runs.questions import load_tables
     from dplda.runs.series import load, released_prior
     from dplda.runs.tabulation import tabulate
     from dplda.text import wordlists
@@ -39,6 +40,7 @@ __all__ = [
     "evaluate",
     "fit",
     "load",
+    "load_tables",
     "nearest_words",
     "public_prior",
     "read_corpus",
@@ -63,6 +65,7 @@ __getattr__, __dir__ = lazy(
         "evaluate": "runs.evaluation",
         "fit": "runs.fitting",
         "load": "runs.series",
+        "load_tables": "runs.questions",
         "nearest_words": "text.word_vectors",
         "public_prior": "runs.priors",
         "read_corpus": "runs.corpus",

@@ -319,7 +319,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.runs.questions import load_findings
     from dplda.runs.released_table import tables_about
     from dplda.runs.series import is_path, load
-    from dplda.runs.tabulation import load_tables, tables_of
+    from dplda.runs.tabulation import topic_tables, tables_of
 
     out, ledger = output(options), open_ledger(ledger_path)
     folder = open_model(run, ledger_path) if is_path(run) else None
@@ -356,7 +356,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         return
     refuse_unanswered(record)
     runs = [record] if record.result is not None else tables_of(ledger, record.id)
-    found = [load_tables(each, ledger.runs(), sampling=options["sampling"]) for each in runs]
+    found = [topic_tables(each, ledger.runs(), sampling=options["sampling"]) for each in runs]
     if folder is not None:
         found = tables_about(found, folder)  # not those of topics that were merged otherwise
     if not found:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from dplda.base.errors import InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
+from dplda.budget.database import default_path
 from dplda.budget.events import Event, PrivacyStatement
 from dplda.budget.ledger_records import READ
 from dplda.learning.settings import DEFAULTS
@@ -26,6 +28,7 @@ from dplda.private.statistics.word_indicators import WORD_INDICATORS
 from dplda.runs.charged_query import QueryOptions
 from dplda.runs.corpus import Corpus
 from dplda.runs.counting import is_count, load_counts, plan_counts
+from dplda.runs.evaluation import is_evaluation
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.fitting import plan_fit
 from dplda.runs.group_words import is_words, least_groups, load_words, plan_words
@@ -33,7 +36,17 @@ from dplda.runs.indicator_tables import Counts, Words
 from dplda.runs.plan_parts import PLAN, is_plan, parts_of, reasons_of, refuse_unanswered, with_parts
 from dplda.runs.released_table import Tables
 from dplda.runs.run import OpenRun, Run
-from dplda.runs.tabulation import Grouping, outlook_of_groups, plan_tables, prepare_tables, subject, with_documents
+from dplda.runs.series import load
+from dplda.runs.tabulation import (
+    Grouping,
+    outlook_of_groups,
+    plan_tables,
+    prepare_tables,
+    subject,
+    tables_of,
+    topic_tables,
+    with_documents,
+)
 from dplda.text.categories import public_digest
 from dplda.text.records import DOCUMENT
 
@@ -382,9 +395,37 @@ def load_findings(run: RunRecord, model: TopicModel | None, *, sampling: bool = 
     )
 
 
-def load_indicators(run: RunRecord) -> Counts | Words:
-    """Return the counts or words that `run` released."""
-    return load_counts(run) if is_count(run) else load_words(run)
+def load_tables(run: str, *, sampling: bool = False, ledger: Ledger | None = None) -> list[Tables]:
+    """Load the tables that `Ledger.run` finds by `run` released, free of charge, as ``dplda tables`` shows them.
+
+    They are tables of topics, counts or words (`tabulate`, `count`, `distinctive_words`), or all answers of a plan
+    (``dplda ask``), in its order. Of a run that only fitted topics, they are the later tables of these topics, oldest
+    first. With `sampling`, intervals of shares and counts also cover the sampling error. Tables of topics have the names
+    of a saved model (``dplda label``). `ledger` is the default one if None. Raises `InputError` if there are none.
+    """
+    if ledger is None and not default_path().exists():
+        raise InputError(f"{run!r} has no tables: there is no ledger that could know it.")
+    ledger = ledger or Ledger()
+    named, runs = ledger.run(run), ledger.runs()
+    refuse_unanswered(named)
+    made = parts_of(named) if named.result is not None else tables_of(ledger, named.id)
+    if not made or is_evaluation(named):
+        raise InputError(f"run {named.id} has no tables. List runs with `dplda runs` (Ledger.runs).")
+    found: list[Tables] = []
+    for each in made:
+        if is_count(each) or is_words(each):
+            found.append(load_indicators(each, sampling=sampling))
+            continue
+        tables = topic_tables(each, runs, sampling=sampling)
+        with suppress(InputError):  # the model was not saved
+            tables = tables.titled(load(tables.of, ledger=ledger).titles())
+        found.append(tables)
+    return found
+
+
+def load_indicators(run: RunRecord, *, sampling: bool = False) -> Counts | Words:
+    """Return the counts or words that `run` released; intervals of counts as in `load_tables`."""
+    return load_counts(run, sampling=sampling) if is_count(run) else load_words(run)
 
 
 def indicators_of(run: RunRecord) -> list[Counts | Words]:

@@ -581,7 +581,7 @@ def _tables_of(runs: Sequence[RunRecord], of: str) -> list[RunRecord]:
     return [run for run in made if run.parameters.get("of") == of]
 
 
-def load_tables(run: RunRecord, runs: Sequence[RunRecord] = (), *, sampling: bool = False) -> Tables:
+def topic_tables(run: RunRecord, runs: Sequence[RunRecord] = (), *, sampling: bool = False) -> Tables:
     """Return the tables that `run` released; `runs` are those of the ledger. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != _TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs` (Ledger.runs).")
@@ -610,7 +610,7 @@ def best_tables(ledger: Ledger, of: str) -> list[Tables]:
     """
     runs = ledger.runs()
     made = _tables_of(runs, of)
-    loaded = [load_tables(run, runs) for run in made]
+    loaded = [topic_tables(run, runs) for run in made]
     best: dict[tuple[object, ...], ReleasedTable] = {}
     for run, tables in zip(made, loaded, strict=True):
         for one in tables:

@@ -19,7 +19,7 @@ from dplda.cli.main import main
 from dplda.cli.table_commands import show_topic_tables
 from dplda.private.attributes import OTHER
 from dplda.runs.series import load
-from dplda.runs.tabulation import load_tables
+from dplda.runs.tabulation import topic_tables
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 
@@ -470,7 +470,7 @@ def test_tables_of_topics_that_were_merged_otherwise_are_not_shown_as_those_of_a
 
 def test_a_difference_of_a_topic_called_noise_is_said_to_be_one_of_its_words(dplda, tickets, fitted, home, capsys):
     assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
-    model, tables = load(fitted), load_tables(Ledger().runs()[-1], Ledger().runs())
+    model, tables = load(fitted), topic_tables(Ledger().runs()[-1], Ledger().runs())
     for verdicts, n in (("weak", "weak"), 0), (("weak", "noise"), 1), (("noise", "noise"), 1):
         capsys.readouterr()
         show_topic_tables(tables, with_facts(model, verdicts=verdicts))

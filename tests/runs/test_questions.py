@@ -8,6 +8,7 @@ import signal
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
@@ -20,7 +21,7 @@ from dplda.budget.accountant import cost, run_epsilon
 from dplda.budget.events import GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Stage
 from dplda.runs.fit_options import FitOptions
 from dplda.runs.plan_parts import is_plan, parts_of
-from dplda.runs.questions import Question, latest_indicators, load_findings, plan_questions
+from dplda.runs.questions import Question, latest_indicators, load_findings, load_tables, plan_questions
 from dplda.runs.tabulation import best_tables, groupings, tables_of
 from dplda.text.categories import listed_categories
 
@@ -149,6 +150,28 @@ def test_the_ledger_gives_the_same_answers_again_and_parts_that_are_like_runs(an
     found = latest_indicators(ledger, "tickets")
     assert [[one.by for one in tables] for tables in found] == [[("team",), ("kind",)], [("category(refund)",)]]
     assert latest_indicators(ledger, "other") == []
+
+
+def test_tables_of_an_earlier_run_can_be_loaded(answered, tmp_path):
+    ledger, findings = answered
+    by_team, *indicators = load_tables(findings.run, ledger=ledger)
+    assert by_team.tables[0].titles == tuple(findings.model.titles())
+    assert [each.to_json() for each in indicators] == [each.to_json() for each in findings.tables[2:]]
+    later = findings.model.tabulate(corpus(), by="kind", epsilon=1.0, ledger=ledger)
+    (loaded,) = load_tables(later.run, ledger=ledger)
+    assert loaded.to_json() == later.to_json()
+    wide = load_tables(later.run, sampling=True, ledger=ledger)[0][0].shares()
+    assert np.all(wide.high - wide.low >= later[0].shares().high - later[0].shares().low)
+    with pytest.raises(InputError, match="'x' is not in the ledger"):
+        load_tables("x", ledger=ledger)
+    fitted = dplda.fit(corpus(7), n_topics=2, vocabulary=WORDS, epsilon=5.0, ledger=ledger, out=tmp_path / "m")
+    with pytest.raises(InputError, match="has no tables"):
+        load_tables(fitted.facts.run, ledger=ledger)
+    dplda.tabulate(fitted, corpus(7), "team", 1.0, ledger=ledger)
+    assert [each[0].by for each in load_tables(fitted.facts.run, ledger=ledger)] == [("team",)]
+    dplda.evaluate(fitted, corpus(7), epsilon=1.0, ledger=ledger)
+    with pytest.raises(InputError, match="has no tables"):
+        load_tables(ledger.runs()[-1].id, ledger=ledger)
 
 
 def test_later_counts_stand_in_for_earlier_ones_of_the_same_categories_alone(answered):

@@ -21,7 +21,7 @@ from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
 from dplda.runs.corpus import synthetic
 from dplda.runs.released_table import least_noisy_shares
-from dplda.runs.tabulation import best_shares, groupings, load_tables, plan_tables, tables_of
+from dplda.runs.tabulation import best_shares, groupings, topic_tables, plan_tables, tables_of
 
 N, D, K = 3000, 60, 3
 COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=40, seed=4)
@@ -168,7 +168,7 @@ def test_several_tables_share_the_budget_and_a_private_list_is_found_once(model,
     spent = ledger.dataset("c").spent_epsilon
     assert 0 < spent <= 1.0
     assert [run.id for run in tables_of(ledger, str(model.facts.run))] == [tables.run]
-    kept = load_tables(ledger.run(tables.run))
+    kept = topic_tables(ledger.run(tables.run))
     assert [table.to_json() for table in kept] == [table.to_json() for table in tables]
 
 
@@ -222,7 +222,7 @@ def test_a_comparison_stands_beside_other_tables_and_shares_their_budget(model, 
     (run,) = ledger.runs()
     assert [event.stage for event in run.events] == ["table"] * 3, "named groups cost nothing"
     assert run.parameters["by"] == ["product", "month(day)", "between(day)"]
-    assert [table.to_json() for table in load_tables(run)] == [table.to_json() for table in tables]
+    assert [table.to_json() for table in topic_tables(run)] == [table.to_json() for table in tables]
 
 
 def test_comparisons_of_other_groups_are_other_tables(model, ledger):
