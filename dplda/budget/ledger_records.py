@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from dplda.base.config import ADJACENCIES, PrivacySettings
@@ -283,9 +284,16 @@ class DatasetRecord:
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
         more = f"; {self._room}" if self._room else ""
-        if (kept := self._within_guarantee) is not None and more:
-            fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}"
-            more = f"; {fixed} {kept._room}, in all {self._room}"
+        within = [  # limits that are to be kept, and leave room for fewer runs
+            (f"{in_words}, {kept._room}", kept.more_runs)
+            for in_words, kept in (
+                (f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}", self._within_guarantee),
+                ("for a total in reports", self.as_reports_count if self.incomplete else None),
+            )
+            if kept is not None and kept.more_runs is not None and kept.more_runs < (self.more_runs or 0)
+        ]
+        if within:
+            more = f"; {min(within, key=itemgetter(1))[0]}, in all {self._room}"
         fit = self._runs_by_sum()
         if fit is not None and min(fit) < math.inf and fit[0] >= math.floor(min(fit)) + 1:
             more += (

@@ -319,7 +319,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.runs.questions import load_findings
     from dplda.runs.released_table import tables_about
     from dplda.runs.series import is_path, load
-    from dplda.runs.tabulation import topic_tables, tables_of
+    from dplda.runs.tabulation import tables_of, topic_tables
 
     out, ledger = output(options), open_ledger(ledger_path)
     folder = open_model(run, ledger_path) if is_path(run) else None

@@ -400,8 +400,9 @@ def load_tables(run: str, *, sampling: bool = False, ledger: Ledger | None = Non
 
     They are tables of topics, counts or words (`tabulate`, `count`, `distinctive_words`), or all answers of a plan
     (``dplda ask``), in its order. Of a run that only fitted topics, they are the later tables of these topics, oldest
-    first. With `sampling`, intervals of shares and counts also cover the sampling error. Tables of topics have the names
-    of a saved model (``dplda label``). `ledger` is the default one if None. Raises `InputError` if there are none.
+    first. With `sampling`, intervals of shares and counts also cover the sampling error. Tables of topics have the
+    names of a saved model (``dplda label``). `ledger` is the default one if None. Raises `InputError` if there are
+    none.
     """
     if ledger is None and not default_path().exists():
         raise InputError(f"{run!r} has no tables: there is no ledger that could know it.")

@@ -95,7 +95,7 @@ def test_of_a_raised_grant_the_guaranteed_room_is_told_first(ledger):
     assert left - 0.001 < float(fixed.split()[13]) <= left
     assert float(beyond.split()[8]) > 2 * left
     assert (
-        f"; within the guaranteed epsilon 10 about {before.more_runs} more runs like the last, in all about "
+        f"; within the guaranteed epsilon 10, about {before.more_runs} more runs like the last, in all about "
         f"{record.more_runs} more runs like the last"
     ) in record.in_short
     spend(ledger, events=[gaussian(mu_squared=limit)])
@@ -347,7 +347,10 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     (remark,) = ledger.dataset("reviews").on_reports
     assert remark.startswith("reports count in full its run that was interrupted, refused or failed, since how a run")
     assert remark.endswith(f"for a total there, one more run may have up to epsilon {left:g} at delta 1e-06")
-    spend(ledger, events=[gaussian(mu_squared=0.6 * whole)])
+    spend(ledger, events=[gaussian(mu_squared=0.1 * whole)])
+    few, all_told = "for a total in reports, about 2 more runs like the last", "in all about 8 more runs like the last"
+    assert ledger.dataset("reviews").in_short.endswith(f"spent of epsilon 6 (at delta 1e-06); {few}, {all_told}")
+    spend(ledger, events=[gaussian(mu_squared=0.5 * whole)])
     record = ledger.dataset("reviews")
     assert record.guarantee == "the guarantee is the whole grant: epsilon 6 at delta 1e-06"
     assert record.guaranteed_alone.basis == Basis.UNFINISHED

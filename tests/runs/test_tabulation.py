@@ -21,7 +21,7 @@ from dplda.private.passes.local_passes import LocalPasses
 from dplda.runs import tabulation
 from dplda.runs.corpus import synthetic
 from dplda.runs.released_table import least_noisy_shares
-from dplda.runs.tabulation import best_shares, groupings, topic_tables, plan_tables, tables_of
+from dplda.runs.tabulation import best_shares, groupings, plan_tables, tables_of, topic_tables
 
 N, D, K = 3000, 60, 3
 COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=40, seed=4)
