@@ -174,7 +174,7 @@ class ReleasedTable:
     @property
     def no_changes(self) -> str:
         """What is so if `changes` are none, in words."""
-        slow = "" if self.period_axis is None else " A slow rise or fall over several periods is not looked for."
+        slow = "" if self.period_axis is None else " A slow rise or fall is not looked for here: compare two ranges."
         return f"No difference {self.since} holds with 95 % probability.{slow}"
 
     @property
