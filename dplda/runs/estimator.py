@@ -182,6 +182,13 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.privacy_ = self.model_.privacy
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit, and return the topic proportions (n_documents, n_components) of X: exact, as those of `transform`.
+
+        The fit is private and charged; what is returned is NOT private.
+        """
+        return np.asarray(super().fit_transform(X, y, **fit_params))
+
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Infer topic proportions (n_documents, n_components) of X, of the kinds that `fit` takes. NOT private.
 
