@@ -485,16 +485,18 @@ class DatasetRecord:
                 f"is not for publication. With the other names it is {whole}: tell its readers that, although it shows "
                 "them that names share documents, or do not publish it"
             )
+        each = ". Quote, as it does, the guarantee of each run, and how many there were"
+        quoted = "" if self.guaranteed_alone.holds else each
         return ". And ".join(reasons) or (
             f"a report states {alone}, since how incomplete runs ended is not for publication: there they count as "
-            "charged, and as outputs"
+            f"charged, and as outputs{quoted}"
         )
 
     @property
     def on_reports(self) -> tuple[str, ...]:
         """What the owner must know before a report is published, in words: `in_reports`, and what keeps a total."""
         told = [self.in_reports] if self.in_reports else []
-        if self.incomplete and self.as_reports_count is not None:
+        if self.incomplete and self.as_reports_count is not None and not self.refused:
             n = len(self.incomplete)
             stopped = "its run that was" if n == 1 else f"its {n} runs that were"
             largest = self.largest_run_in_reports

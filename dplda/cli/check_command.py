@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 _SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _LEAST_ROWS = 20  # to tell a category from text
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{2,5});")
+_HTML = re.compile(  # character references, also those that lost their &, and tags
+    r"(?:&|\b)(?:lt|gt|amp|quot|apos|nbsp);|#\d{2,5};|</?(?:a|b|br|div|em|font|i|img|li|p|span|strong|table|td|tr|ul)\b[^<>]*>",
+    re.IGNORECASE,
+)
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
@@ -296,11 +299,12 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
         missing = _records(n_missing, sample, "has", "have")
         report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
     texts = [row[name] for row in sample.rows for name in names if isinstance(row.get(name), str)]
-    escaped = sum(_ENTITY.search(text) is not None for text in texts)
-    if escaped > 0.02 * len(texts):
+    marked = sum(_HTML.search(text) is not None for text in texts)
+    if marked > 0.02 * len(texts):
         report.remarks.append(
-            f"About {escaped / len(texts):.0%} of the texts hold character references of HTML, such as &lt; or &#39;: "
-            "their letters become words. Replace them before a fit, as html.unescape of Python does."
+            f"About {marked / len(texts):.0%} of the texts hold HTML, such as &lt;, #39; or <b>: its letters become "
+            "words. Remove it before a fit: html.unescape of Python replaces whole character references, and a regular "
+            "expression such as <[^<>]+>|#[0-9]+;|quot; finds tags and what is left of broken ones."
         )
     n_words = sum(column.mean_words for column in columns)
     if any(column.text_share for column in columns) and n_words < 3 and report.language not in UNSPACED:
@@ -619,14 +623,18 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     if quoted.more is None:
         report.price = f"Dataset {run.dataset} may spend without limit."
         return
-    more = f"room for about {quoted.more - 1:,} more like it" if quoted.more > 1 else "no room for another like it"
+    more = (
+        f"leaves room for about {quoted.more - 1:,} more like it"
+        if quoted.more > 1
+        else "fits, and leaves no room for another like it"
+    )
     if run.batch is not None and quoted.dataset.parallel:
         more += " on this batch"
     budget = f"dataset {run.dataset} ({quoted.dataset.grant})"
     if quoted.dataset.limit is not None:
         name, grant = quoted.dataset.limit
         budget = f"{name} ({grant}), which shares documents with {run.dataset} (exact, not for publication)"
-    report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which leaves {more}"
+    report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which {more}"
     report.price += ", unless other datasets have its documents." if new_name else "."
     if quoted.share_of_mu_squared < quoted.share:
         report.price += (

@@ -156,6 +156,8 @@ def tabulate(
     settings = question_settings(options)  # refused before anything is read
     wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
+    if run == model.facts.dataset and not (as_json or quiet):
+        say(f"Topics of run {model.facts.run}, the latest of {run}.", error=True)
     source = read_asked(corpus, options, wanted, None, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)

@@ -118,11 +118,10 @@ def _show_table(one: WordTable, unit: str) -> None:
     table((*one.by, head), rows, wide=head)
     tell_private_groups(one, unit)
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
-    say(
-        f"Compared were {len(one.titles):,} words with {compared}. All words of all groups are more frequent with 95 % "
-        f"probability. {WEIGHED}"
-    )
-    if not any(map(certain_of, distinctive)):
+    found = any(map(certain_of, distinctive))
+    sure = " All words of all groups are more frequent with 95 % probability." if found else ""
+    say(f"Compared were {len(one.titles):,} words with {compared}.{sure} {WEIGHED}")
+    if not found:
         say(f"Nothing is certain: {MORE_CERTAIN}.", style="yellow")
     if any(name.startswith("category(") for name in one.by):
         say(OWN_WORDS)

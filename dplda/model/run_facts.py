@@ -204,7 +204,9 @@ class RunFacts:
         elif self.seed_words:
             told.append(
                 f"Seed words drew topics to names that were given ({', '.join(self.seed_words)}): such a topic may be "
-                "of a wider subject than its name, and its verdict does not say otherwise. Look at its other words."
+                "of a wider subject than its name, or of a part of it while other topics have the rest, and its "
+                "verdict does not say otherwise. Look at its other words, and count documents with words of the "
+                "subject to learn how common it is."
             )
         judged = zip(self.merged or (), self.verdicts or (), strict=False)
         if any(len(part) > 1 and verdict == "weak" for part, verdict in judged):

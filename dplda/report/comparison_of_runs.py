@@ -44,8 +44,8 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     given = [shown(name) for model, name in zip(models, names, strict=True) if model.facts.seed_words]
     if given:
         before += (
-            f" Some topics of {' and '.join(given)} were given by seed words: they are there because they were named, "
-            "and may be of a wider subject."
+            f" Some topics of {' and '.join(given)} have names that were given with seed words: these drew them there, "
+            "and they may be of a wider subject, or of a part of it."
         )
     if len(models) == 2:
         pair = _pair(models, names, topics)

@@ -163,14 +163,15 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
     else:
         picture = drawing(table, names)
         all_of_them = table.whole().matches()
-        less = (
-            " as counted, so with 95 % at least {:,.0f}" if count_less(table, unit) else ""
-        )  # else read as the true number
+        # Tables count different parts of the documents: numbers as counted would be read as the true ones, and differ.
         told = "; ".join(
-            f"{shown(name)} {whole_number(all_of_them, (0, each))}{less.format(all_of_them.low[0, each])}"
+            f"{shown(name)} at least {math.floor(all_of_them.low[0, each]):,}"
+            if count_less(table, unit)
+            else f"{shown(name)} {whole_number(all_of_them, (0, each))}"
             for each, name in names.items()
         )
-        note = "" if table.persons else f"In all groups together: {told}. "
+        sure = ", with 95 %" if count_less(table, unit) else ""
+        note = "" if table.persons else f"In all groups together{sure}: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
     return Picture(

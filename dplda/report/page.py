@@ -94,6 +94,12 @@ def write_report(
         models = [models]
     if isinstance(tables, Tables):
         tables = [tables]
+    if not all(isinstance(model, TopicModel) for model in models):
+        raise InputError("a report is of a model, or of several in a list, such as dplda.load('reviews').")
+    if not all(isinstance(each, Tables) for each in tables):
+        raise InputError(
+            "tables must be a result of tabulate, count or distinctive_words, or a list of such results: not tables[0]."
+        )
     if not isinstance(wording, Wording | None):
         raise InputError("wording must be a dplda.report.Wording, such as Wording(title='What patients write').")
     if not models and comparison is None:
@@ -352,6 +358,7 @@ def promises_of(
                 "names": [shown(dataset), *map(shown, together.others if together else ())],
                 "recorded": together.runs if together else 0,
                 "all": promise.of_all(together),
+                "listed": together is not None and (together.others or len(together.guarantee.listed) > 1),
                 "later": promise.of_total(together) if together and together.runs == 1 else None,
                 "unknown": together.unknown if together else 0,
                 "lost": lost,

@@ -116,7 +116,12 @@ def definition(table: ReleasedTable, tables: Tables, model: TopicModel | None, b
 
 
 def how_lines_read(small: str, table: ReleasedTable, share: str) -> str:
-    """Say how to read the lines of `table` over time, after what a `small` picture is; bands contain a `share`."""
+    """Say how to read the lines of `table` over time, after what a `small` picture is; bands contain a `share`.
+
+    Where all groups are too small to tell, there is no picture.
+    """
+    if tells_nothing(table):
+        return "Nothing is drawn."
     lines = "a band" if len(table.by) == 1 else "a line for each group, in a band"
     return (
         f"{small}, with {lines} that contains the {share} with 95 %. Periods that are too small to tell, or in no "

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypedDict, TypeVar
 
-from dplda.base.config import ExecutionSettings, PrivacySettings
+from dplda.base.config import ADJACENCIES, ExecutionSettings, PrivacySettings
 from dplda.base.errors import InputError, warn
 from dplda.base.progress import Progress
 from dplda.budget import Ledger, new_name
 from dplda.budget.accountant import Share, calibrate
+from dplda.budget.events import Event
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
@@ -104,6 +105,11 @@ def plan_query(
         reason=privacy.reason,
         passes=passes,
     )
+
+
+def noise_of_sums(event: Event, clip: float, statistic: Statistic, adjacency: str) -> float:
+    """Return the standard deviation of the sums of a `statistic` with this `clip`, as the `event` releases them."""
+    return clip * (event.noise_multiplier or 0.0) * (1.0 if adjacency == ADJACENCIES[0] else statistic.replace_factor)
 
 
 def ask(run: Run[_Answer], options: QueryOptions) -> _Answer:

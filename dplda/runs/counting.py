@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from scipy.special import ndtri
 
-from dplda.base.config import ADJACENCIES, MINIMUM_LENGTH, plain_number
+from dplda.base.config import MINIMUM_LENGTH, plain_number
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.events import Stage
@@ -26,7 +26,7 @@ from dplda.private.statistics.word_indicators import (
     answer_weights,
     person_counts,
 )
-from dplda.runs.charged_query import QueryOptions, ask
+from dplda.runs.charged_query import QueryOptions, ask, noise_of_sums
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Counts, CountTable
@@ -228,9 +228,7 @@ def plan_counts(
             **calendar_facts(zone, date_format),
         },
     )
-    noise = INDICATOR_CLIP / answer_weight * (planned.events[-1].noise_multiplier or 0.0)
-    if planned.privacy.adjacency != ADJACENCIES[0]:
-        noise *= statistic.replace_factor
+    noise = noise_of_sums(planned.events[-1], INDICATOR_CLIP / answer_weight, statistic, planned.privacy.adjacency)
     half = -float(ndtri(0.025)) * noise
     of_size = half * answer_weight / size_weight
     if exclusive:  # the answers of a group tell its size, too
@@ -251,6 +249,12 @@ def plan_counts(
         outlook.append(
             f"Numbers would be of {unit}s' texts, the documents of one {unit} sharing the weight of one. "
             f"{_other_counts(unit)} In a plan, that is persons: true or documents_per_person: N."
+        )
+    if per_person:
+        outlook.append(
+            f"Documents of a {unit} with more than {per_person:,} would count less: numbers would be too small by what "
+            f"is missing, and differ between tables. Where few {unit}s have most of the documents, take a larger "
+            "number, with which the noise grows, or count persons."
         )
     return replace(planned, outlook=tuple(outlook))
 

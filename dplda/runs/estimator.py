@@ -232,7 +232,7 @@ def _is_text(X: Any) -> bool:
     if isinstance(X, Corpus | Iterator | str):  # `Corpus.from_texts` refuses a string, without quoting it
         return True
     if getattr(X, "ndim", 1) == 1 and hasattr(X, "dtype"):  # an array or a column
-        return X.dtype.kind not in "biufc" and any(isinstance(item, str) for item in X)
+        return X.dtype.kind not in "biufc" and (not len(X) or any(isinstance(item, str) for item in X))
     return isinstance(X, list | tuple) and (not X or any(isinstance(item, str | Mapping) for item in X))
 
 

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from dplda.base.config import ADJACENCIES
 from dplda.base.errors import InputError
 from dplda.budget import RunRecord
 from dplda.budget.events import Event, Stage
@@ -19,7 +18,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.private import QueryGate
 from dplda.private.attributes import OTHER_WORDS, TableRows
 from dplda.private.statistics.word_indicators import INDICATOR_CLIP, WORD_INDICATORS, word_indicators
-from dplda.runs.charged_query import QueryOptions, ask
+from dplda.runs.charged_query import QueryOptions, ask, noise_of_sums
 from dplda.runs.corpus import Corpus
 from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Words, WordTable
@@ -128,9 +127,7 @@ def plan_words(
 
 def least_groups(event: Event, adjacency: str, unit: str) -> str:
     """Say how large a group must be for its words to be told, with the noise of the `event` that releases them."""
-    noise = INDICATOR_CLIP * (event.noise_multiplier or 0.0)
-    if adjacency != ADJACENCIES[0]:
-        noise *= WORD_INDICATORS.replace_factor
+    noise = noise_of_sums(event, INDICATOR_CLIP, WORD_INDICATORS, adjacency)
     few, many = (least_size(noise) * math.sqrt(1 + d) for d in (1, _MANY_WORDS))
     return (
         f"A group would be too small to tell with fewer than about {few:,.0f} {unit}s that have one of the words each, "

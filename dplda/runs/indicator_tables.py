@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -347,25 +347,28 @@ def _at(estimates: Estimates[np.ndarray], place: tuple[int, int]) -> Estimates[f
     return Estimates(*(float(numbers[place]) for numbers in (estimates.value, estimates.low, estimates.high)))
 
 
-class Counts(Tables):
-    """The tables of categories of one run, and their guarantee."""
+class _OfDocuments(Tables):
+    """Tables of documents whose columns are no topics."""
 
-    tables: tuple[CountTable, ...]
-    kind = CountTable
+    called: ClassVar[str]
+    """What JSON calls the id of their run."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all estimates and the guarantee, as plain JSON."""
         plain = super().to_json()
-        return {"count": plain.pop("table"), **{name: value for name, value in plain.items() if name != "run"}}
+        del plain["run"]  # that of topics
+        return {self.called: plain.pop("table"), **plain}
 
 
-class Words(Tables):
+class Counts(_OfDocuments):
+    """The tables of categories of one run, and their guarantee."""
+
+    tables: tuple[CountTable, ...]
+    kind, called = CountTable, "count"
+
+
+class Words(_OfDocuments):
     """The tables of words of one run, and their guarantee."""
 
     tables: tuple[WordTable, ...]
-    kind = WordTable
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all distinctive words and the guarantee, as plain JSON."""
-        plain = super().to_json()
-        return {"words": plain.pop("table"), **plain}
+    kind, called = WordTable, "words"

@@ -39,6 +39,7 @@ from dplda.runs.run import OpenRun, Run
 from dplda.runs.series import load
 from dplda.runs.tabulation import (
     Grouping,
+    least_group,
     outlook_of_groups,
     plan_tables,
     prepare_tables,
@@ -359,7 +360,7 @@ def _plan(
         events,
         [TABLE_PROPORTIONS],
         lambda model: plan_tables(_known(model), corpus, tables, epsilon, delta, **settings),
-        groups,
+        (*least_group(prepared, events[-1], options.adjacency, corpus.unit), *groups),
     )
 
 

@@ -31,12 +31,12 @@ from dplda.private import QueryGate
 from dplda.private.attributes import BETWEEN, BOOLEAN, CATEGORY, OTHER, PERIODS, Attribute, Axis, TableRows, time_zone
 from dplda.private.statistics import Statistic
 from dplda.private.statistics.expected_counts import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
-from dplda.runs.charged_query import QueryOptions, ask, plan_query
+from dplda.runs.charged_query import QueryOptions, ask, noise_of_sums, plan_query
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.indicator_tables import CountTable
 from dplda.runs.plan_parts import with_parts
 from dplda.runs.private_groups import would_be_found
-from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares
+from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares, least_size
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
 from dplda.text.categories import public_digest
@@ -140,7 +140,7 @@ def plan_tables(
             titles=titles,
         )
 
-    return plan_by_group(
+    planned = plan_by_group(
         _TABLE,
         Tables,
         release,
@@ -154,6 +154,14 @@ def plan_tables(
         statistic=TABLE_PROPORTIONS,
         facts=calendar_facts(zone, date_format),
     )
+    least = least_group(tables, planned.events[-1], planned.privacy.adjacency, corpus.unit)
+    return replace(planned, outlook=(*least, *planned.outlook))
+
+
+def least_group(tables: Sequence[Sequence[Grouping]], event: Event, adjacency: str, unit: str) -> list[str]:
+    """Say how large a group of `tables` of topics must be, with the noise of the `event` that releases them."""
+    least = least_size(noise_of_sums(event, TABLE_CLIP, TABLE_PROPORTIONS, adjacency))
+    return [f"A group with fewer than about {least:,.0f} {unit}s would be too small to tell."] if any(tables) else []
 
 
 def calendar_facts(zone: str, date_format: str) -> dict[str, Any]:

@@ -246,10 +246,12 @@ def _common_format(folder: Path, files: Sequence[Path]) -> str:
         return format
     formats = Counter(map(_named_format, files))
     listed = ", ".join(f"{n:,} {format or 'other'}" for format, n in sorted(formats.items(), key=str))
+    tables_first = sorted(files, key=lambda file: _named_format(file) not in _TABLES)
+    endings = [file.name.removeprefix(without_compression(file).stem) for file in tables_first if file.suffix]
     choose = ""
-    if (table := next((file for file in files if _named_format(file) in _TABLES), None)) is not None:
-        plain = without_compression(table)
-        choose = f", choose some with --pattern '*{plain.suffix}{table.name.removeprefix(plain.name)}'"
+    if _named_format(tables_first[0]) in _TABLES:
+        usual, _ = Counter(endings).most_common(1)[0]
+        choose = f", choose some with --pattern '*{usual}'"
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
         "each file as one document. (The counts are exact, not private, not for publication.)"

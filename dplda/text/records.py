@@ -474,7 +474,7 @@ def _listed(names: Sequence[str] | None) -> str:
     if names is None:
         return "Each part of a table needs the columns that are read, and a header where its format has one."
     if not names:
-        return "It has no columns."
+        return "None of its columns has a name."
     if not plainly_named(names):
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
     return f"Its columns: {shorten(names)}."

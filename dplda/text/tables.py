@@ -406,7 +406,7 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
             "The columns of the table have names of several levels. Give each a single name first, such as "
             "frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
         )
-    columns = choose_columns("the table", [name for name in frame.columns if isinstance(name, str)], options)
+    columns = _columns_of_frame(frame, options)
     for name in columns.names:
         if str(frame[name].dtype).startswith("period"):  # Arrow has numbers of periods since 1970
             frame = frame.assign(**{name: frame[name].astype(str).where(frame[name].notna())})
@@ -441,6 +441,20 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
         return rows_after(skip, every_row(), lambda row: row)
 
     return text_source([], options, [rows], len(frame))
+
+
+def _columns_of_frame(frame: Any, options: ReadOptions) -> Columns:
+    """Choose columns of a pandas DataFrame. Raises `InputError` as `choose_columns`, and tells what is no column."""
+    named = [name for name in frame.columns if isinstance(name, str)]
+    try:
+        return choose_columns("the table", named, options)
+    except InputError as error:
+        hints = str(error)
+        if len(named) < len(frame.columns):
+            hints += " Give columns that have a number a name first, as with frame.rename(columns={0: 'text'})."
+        if any(name is not None for name in frame.index.names):
+            hints += " The index is no column: make it one with frame.reset_index()."
+        raise InputError(hints) from None
 
 
 def _inferred(cells: Sequence[Any]) -> Any:

@@ -121,7 +121,7 @@ def test_after_a_refusal_for_its_documents_no_figure_of_the_name_alone_is_told(l
         spend(ledger, "copy")
     told = ledger.dataset("copy").remaining_text
     assert "its latest run was refused" in told
-    assert "may have up to" not in told
+    assert "may have up to" not in "".join((told, *ledger.dataset("copy").on_reports))
     spend(ledger, "copy", fingerprint="others")
     assert "may have up to" in ledger.dataset("copy").remaining_text
 
@@ -358,6 +358,7 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     assert told.startswith("no guarantee: the runs that ended stay within epsilon 6 at delta 1e-06, which was fixed")
     assert "chosen after looking" not in told
     assert "since how incomplete runs ended is not for publication" in record.in_reports
+    assert record.in_reports.endswith("Quote, as it does, the guarantee of each run, and how many there were")
 
 
 def test_a_grant_raised_within_that_of_another_name_is_not_called_an_interrupted_run(ledger):

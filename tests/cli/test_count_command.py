@@ -189,6 +189,10 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     assert (dry.status, spent(dplda)) == (0, before), dry.err
     assert "documents (95 %)" in dry.out
     assert hint not in dry.out
+    too_small = (
+        "Documents of a customer with more than 2 would count less: numbers would be too small by what is missing,"
+    )
+    assert too_small in " ".join(dry.out.split())
     within = [float(each.out.partition("to within ")[2].split()[0]) for each in (fractions, dry)]
     assert within[1] == pytest.approx(2 * within[0], abs=1.5)
     for refused, message in (

@@ -260,6 +260,7 @@ def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted,
     told = " ".join(answer.out.split())
     assert re.search(r"Groups by team and month\(day\) would be found privately: one of about \d+ documents with", told)
     assert "list them: --groups FILE (in a plan, groups) and --from and --to (in a plan, from and to)." in told
+    assert re.search(r"A group with fewer than about \d+ documents would be too small to tell\.", told)
     (home / "g.yaml").write_text("team: [cash]")
     listed = dplda(*wanted[:5], "--groups", "g.yaml", "--dry-run")
     assert (listed.status, "privately" in listed.out) == (0, False), listed.err

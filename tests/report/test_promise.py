@@ -61,8 +61,8 @@ def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of
     total = (
         "This holds for the 3 runs recorded under the name toys together (differentially private with epsilon = 8 and "
     )
-    assert f"{total}delta = 1e-05, the largest total" in first, "it is not that of the run on the page"
-    assert "what the runs showed), not only for the run on this page." in first
+    assert f"{total}delta = 1e-05, the total fixed before" in first, "it is not that of the run on the page"
+    assert "fixed before the first of them), not only for the run on this page." in first, "no other total was listed"
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in first
     assert percent(promise.success_at_most(model.privacy), upwards=True) not in first, "one number"
     assert not set("εδμ") & set(first)
@@ -76,7 +76,7 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
         pages.append(promised(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
     assert pages[0] == pages[1]
     assert percent(promise.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
-    assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first of them" in pages[0]
+    assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first of them; a smaller one" in pages[0]
 
 
 def test_runs_that_the_ledger_does_not_know_hide_no_warning() -> None:
@@ -256,7 +256,7 @@ def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant
     settings = told.index("2 runs: their settings")
     assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
     assert told.count("This holds for the 2 runs recorded under the name toys together (differentially private") == 1
-    assert told.count("what the runs showed), not only for the runs on this page.") == 1
+    assert told.count("before the first of them), not only for the runs on this page.") == 1
     assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 

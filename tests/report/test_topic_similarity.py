@@ -223,6 +223,6 @@ def test_agreement_with_topics_that_were_known_before_is_said_to_be_none() -> No
         assert not any("seed words" in picture.note for picture in drawn)
     models[1] = replace(models[1], facts=replace(models[1].facts, seed_words={"pets": ("cat",)}))
     (picture,) = pictures(models[:2], ["A", "B"], shown_topics(models[:2], Wording()))
-    assert "Some topics of B were given by seed words" in picture.note
+    assert "Some topics of B have names that were given with seed words" in picture.note
     plain = [models[0], planted(range(6), 2)]
     assert "prior" not in pictures(plain, ["A", "B"], shown_topics(plain, Wording()))[0].note

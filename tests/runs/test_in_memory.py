@@ -250,7 +250,12 @@ REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
     (pa.table({"text": TEXTS}), {"unit_field": "who"}, "unit_field 'who' is not a column of the table"),
     (pd.DataFrame({"a": TEXTS}), {}, "Which column of the table holds the text"),
     (pd.DataFrame([["a", "b"]], columns=["text", "text"]), {}, "several columns called 'text'"),
-    (pd.DataFrame({0: TEXTS}), {}, "It has no columns"),
+    (pd.DataFrame({0: TEXTS}), {}, "None of its columns has a name. Give columns that have a number a name first"),
+    (
+        pd.DataFrame({"text": TEXTS}, index=pd.Index(range(len(TEXTS)), name="n")),
+        {"id_field": "n"},
+        "frame.reset_index",
+    ),
     (pd.DataFrame({"text": TEXTS, "day": DAYS}), {"text_field": "day"}, "Columns of text are text: name one"),
     (pd.DataFrame({"text": TEXTS, "age": [DAYS[1] - DAYS[0]] * 2}), {"group_fields": ["age"]}, "cannot name a group"),
 ]

@@ -148,6 +148,7 @@ def test_empty_parts_are_left_out_and_headers_may_differ_in_order(tmp_path: Path
         (["a.csv.gz", "notes.txt"], r"1 csv, 1 other\).*--pattern '\*\.csv\.gz'"),
         (["a.csv", "b.tsv", "_SUCCESS"], r"1 csv, 1 tsv, 1 other\)"),
         (["docword.kos.txt", "vocab.kos.txt"], r"1 uci, 1 other\). Name one file, or"),
+        (["a.csv", "b.txt", "c.txt"], r"1 csv, 2 other\).*--pattern '\*\.txt'"),
         (["_a.jsonl", "README"], r"1 jsonl, 1 other\).*--pattern '\*\.jsonl'"),
     ],
 )
