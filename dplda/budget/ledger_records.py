@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
-from operator import itemgetter
+from operator import gt
 from typing import Any
 
 from dplda.base.config import ADJACENCIES, PrivacySettings
@@ -24,6 +24,7 @@ from dplda.text.records import DOCUMENT
 
 PLACES = "places"  # the parameter of a run that holds the codes of the files it read (`Ledger.place_codes`)
 READ = "read"  # the parameter of a run that holds the code of what it read, and how (`Corpus.identity`)
+_NEARLY = 0.9  # from this share of a number of runs on, the smaller number is not told beside it
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 
 
@@ -284,16 +285,13 @@ class DatasetRecord:
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
         more = f"; {self._room}" if self._room else ""
-        within = [  # limits that are to be kept, and leave room for fewer runs
-            (f"{in_words}, {kept._room}", kept.more_runs)
-            for in_words, kept in (
-                (f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}", self._within_guarantee),
-                ("for a total in reports", self.as_reports_count if self.incomplete else None),
-            )
-            if kept is not None and kept.more_runs is not None and kept.more_runs < (self.more_runs or 0)
-        ]
-        if within:
-            more = f"; {min(within, key=itemgetter(1))[0]}, in all {self._room}"
+        if (kept := self._within_guarantee) is not None and more:
+            fixed = f"within the guaranteed epsilon {self.guaranteed.largest_total[0]:g}"
+            more = f"; {fixed}, {kept._room}, in all {self._room}"
+        elif self.incomplete and (kept := self.as_reports_count) is not None and more:
+            few, every = kept.more_runs or 0, self.more_runs or 0
+            if few < _NEARLY * every:
+                more = f"; {kept._room}, if reports are to state a total ({every:,} otherwise)"
         fit = self._runs_by_sum()
         if fit is not None and min(fit) < math.inf and fit[0] >= math.floor(min(fit)) + 1:
             more += (
@@ -440,6 +438,11 @@ class DatasetRecord:
                 )
         if self.later and self.guaranteed.allows_more:
             told += f"; for {names_of(self.later)} it is the same, since documents are shared"
+        if self.refused:
+            told += (
+                ", but not for the documents of its latest run, which was refused since other names share them: for "
+                "these, the guarantee of those names counts (exact, not for publication)"
+            )
         return told
 
     @property
@@ -465,30 +468,31 @@ class DatasetRecord:
         Reports state what follows from what may be published (docs/privacy.md, section 9.5).
         """
         undeclared = self.batches_per_document > self.batches_declared  # documents are in more batches than declared
-        if self.guaranteed_alone == self.guaranteed and not undeclared:
-            return ""
-        alone, whole = (
-            guarantee.total if guarantee.holds else "no guarantee fixed beforehand"
-            for guarantee in (self.guaranteed_alone, self.guaranteed)
+        alone, whole = self.guaranteed_alone, self.guaranteed
+        stated, known = (
+            "epsilon {:g} at delta {:g}".format(*each.largest_total) if each.holds else "no guarantee fixed beforehand"
+            for each in (alone, whole)
         )
+        if stated == known and not undeclared:
+            return ""
         reasons = []
         if undeclared:
             reasons.append(
-                f"a report states {alone}, which is for documents in at most {self.batches_declared} of the batches, "
+                f"a report states {stated}, which is for documents in at most {self.batches_declared} of the batches, "
                 f"as declared. Documents were seen in {self.batches_per_document} (exact, not for publication), for "
-                f"which it is {whole}: before you publish, dplda budget grant {shlex.quote(self.name)} --epsilon E "
+                f"which it is {known}: before you publish, dplda budget grant {shlex.quote(self.name)} --epsilon E "
                 f"--delta D --batches-per-document {self.batches_per_document}"
             )
-        if len(self.linked) > 1 and self.guaranteed_alone != self.guaranteed:
+        weaker = alone.holds and (not whole.holds or any(map(gt, whole.largest_total, alone.largest_total)))
+        if len(self.linked) > 1 and weaker:  # other names make a guarantee weaker, and how runs ended does not
             reasons.append(
-                f"a report states what is recorded under this name alone ({alone}), since which names share documents "
-                f"is not for publication. With the other names it is {whole}: tell its readers that, although it shows "
+                f"a report states what is recorded under this name alone ({stated}), since which names share documents "
+                f"is not for publication. With the other names it is {known}: tell its readers that, although it shows "
                 "them that names share documents, or do not publish it"
             )
-        each = ". Quote, as it does, the guarantee of each run, and how many there were"
-        quoted = "" if self.guaranteed_alone.holds else each
+        quoted = "" if alone.holds else ". Quote, as it does, the guarantee of each run, and how many there were"
         return ". And ".join(reasons) or (
-            f"a report states {alone}, since how incomplete runs ended is not for publication: there they count as "
+            f"a report states {stated}, since how incomplete runs ended is not for publication: there they count as "
             f"charged, and as outputs{quoted}"
         )
 

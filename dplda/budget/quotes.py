@@ -95,5 +95,6 @@ def fixed_by_default(dataset: str, records: Iterable[DatasetRecord]) -> str:
     epsilon, delta = DEFAULT_GRANT
     return (
         f"No total was fixed for dataset {dataset}: from its first run on, the default is guaranteed, epsilon "
-        f"{epsilon:g} at delta {delta:g}, and no other can be. To fix another one first:"
+        f"{epsilon:g} at delta {delta:g}, and no other can be; if another name has its documents, that of the other "
+        "name counts, too. To fix another one first:"
     )

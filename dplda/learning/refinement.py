@@ -31,6 +31,7 @@ _TOP = 10  # first words of a topic
 _SAMPLE = 4000  # number of counts of a group that these weights are estimated from
 _START = 0.5  # weight of the seed words in a topic at the start of the refinement
 PULL = 0.15  # weight of the seed words in a topic in every round, and in the result
+_SEEN = 2.5  # standard deviations of the noise that the words of a list must stand out by to guide a topic
 _LEAST = 1e-6  # bound on frequencies
 
 # Maps topics (n_words, k), columns on the simplex, to their noisy expected word-topic counts (n_words, k), and to the
@@ -260,6 +261,29 @@ def guide(
     held = seeds > 0
     fits = held.T @ np.log1p(lifts) / held.sum(axis=0)[:, None]
     return Guide(seeds, linear_sum_assignment(fits, maximize=True)[1])
+
+
+def seen_lists(
+    seed_words: Mapping[str, Sequence[str]] | None,
+    words: Sequence[str],
+    frequencies: np.ndarray,
+    std: float | np.ndarray,
+) -> tuple[dict[str, Sequence[str]], dict[str, list[str]]]:
+    """Return those lists of `seed_words` that may guide a topic, and the fact ``unseen_seeds``: names of the others.
+
+    The words of the former are in the documents: their noisy document `frequencies` (n_words,) together stand out from
+    the noise, of deviation `std`. Any other list would give its name to a topic of some other subject. A list without
+    a word among `words` is left to `guide`, which refuses it.
+    """
+    place = {word: index for index, word in enumerate(words)}
+    deviations = np.broadcast_to(std, frequencies.shape)
+    seen = dict[str, Sequence[str]]()
+    for name, listed in (seed_words or {}).items():
+        rows = [place[word] for word in listed if word in place]
+        if not rows or frequencies[rows].sum() > _SEEN * np.linalg.norm(deviations[rows]):
+            seen[name] = listed
+    unseen = [name for name in seed_words or {} if name not in seen]
+    return seen, {"unseen_seeds": unseen} if unseen else {}
 
 
 def seed_distributions(

@@ -122,6 +122,8 @@ class RunFacts:
     """The share of the budget of each edge, where it was given."""
     seed_words: Mapping[str, tuple[str, ...]] | None = None
     """The words that guided topics, by the topics' names."""
+    unseen_seeds: tuple[str, ...] | None = None
+    """Those of these names that guided none, since their words did not stand out from the noise."""
     vocabulary: Literal["private", "public"] | None = None
     """Whether the words were chosen privately, or given as a public list."""
     words: Literal["listed", "private"] | None = None
@@ -201,19 +203,32 @@ class RunFacts:
             told.append(f"A percentage is the probability that it would: {_LIMITS}.")
         if self.n_given:
             told.append(_ABOUT_GIVEN)
-        elif self.seed_words:
-            told.append(
-                f"Seed words drew topics to names that were given ({', '.join(self.seed_words)}): such a topic may be "
-                "of a wider subject than its name, or of a part of it while other topics have the rest, and its "
-                "verdict does not say otherwise. Look at its other words, and count documents with words of the "
-                "subject to learn how common it is."
-            )
+        else:
+            told += self._about_seeds()
         judged = zip(self.merged or (), self.verdicts or (), strict=False)
         if any(len(part) > 1 and verdict == "weak" for part, verdict in judged):
             told.append(
                 "Topics merged by hand count as weak: nothing tells whether an ordinary fit would find the mixture."
             )
         return " ".join(told)
+
+    def _about_seeds(self) -> list[str]:
+        """Say what the names of topics that seed words guided mean, and which of these words guided none."""
+        unseen = self.unseen_seeds or ()
+        used, told = [name for name in self.seed_words or {} if name not in unseen], []
+        if used:
+            told.append(
+                f"Seed words drew topics to names that were given ({', '.join(used)}): such a topic may be of a wider "
+                "subject than its name, of a part of it while other topics have the rest, or of another subject that "
+                "uses some of its words, and its verdict does not say otherwise. Look at its other words, and count "
+                "documents with words of the subject to learn how common it is."
+            )
+        if unseen:
+            told.append(
+                f"The seed words of {', '.join(unseen)} guided no topic: in these texts, they are too rare to be told "
+                "from the noise, if they occur at all."
+            )
+        return told
 
     @property
     def n_given(self) -> int:

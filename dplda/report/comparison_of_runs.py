@@ -45,7 +45,7 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
     if given:
         before += (
             f" Some topics of {' and '.join(given)} have names that were given with seed words: these drew them there, "
-            "and they may be of a wider subject, or of a part of it."
+            "and they may be of a wider subject, of a part of it, or of another one."
         )
     if len(models) == 2:
         pair = _pair(models, names, topics)

@@ -238,8 +238,11 @@ class Facts:
     @property
     def seed_words(self) -> str:
         """The seed words of guided topics, by topic; empty without any."""
-        given = self.recorded.seed_words or {}
-        return "; ".join(f"{shown(name)} ({', '.join(shown(word) for word in words)})" for name, words in given.items())
+        given, unseen = self.recorded.seed_words or {}, self.recorded.unseen_seeds or ()
+        return "; ".join(
+            f"{shown(name)} ({', '.join(map(shown, words))}{'; guided no topic' if name in unseen else ''})"
+            for name, words in given.items()
+        )
 
     @property
     def tokenization(self) -> str:

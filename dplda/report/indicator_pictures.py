@@ -164,14 +164,16 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         picture = drawing(table, names)
         all_of_them = table.whole().matches()
         # Tables count different parts of the documents: numbers as counted would be read as the true ones, and differ.
+        less = count_less(table, unit)
         told = "; ".join(
-            f"{shown(name)} at least {math.floor(all_of_them.low[0, each]):,}"
-            if count_less(table, unit)
+            f"{shown(name)} at least {all_of_them.low[0, each]:,.0f}"
+            if less
             else f"{shown(name)} {whole_number(all_of_them, (0, each))}"
             for each, name in names.items()
+            if not less or all_of_them.low[0, each] >= 1
         )
-        sure = ", with 95 %" if count_less(table, unit) else ""
-        note = "" if table.persons else f"In all groups together{sure}: {told}. "
+        sure = ", with 95 %" if less else ""
+        note = "" if table.persons or not told else f"In all groups together{sure}: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
     return Picture(

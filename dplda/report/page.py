@@ -51,7 +51,7 @@ from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", "group_labels", "made_names"),
-    *("topic_probabilities", "word_probabilities", "given", "software", "other_answers", "topic_names"),
+    *("topic_probabilities", "word_probabilities", "given", "software", "other_answers", "topic_names", "unseen_seeds"),
 )
 _SETTING_NAMES = {
     "alpha0": "prior, sum of its parameters (alpha0)",

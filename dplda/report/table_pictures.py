@@ -45,6 +45,7 @@ _MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in
 _BAND = 0.25  # opacity of the band of a single line
 _LONE = "o"  # marks a period between two that are too small to tell
 _MOST_LINES = len(_MARKERS)  # groups in one small picture
+_WITH_INTERVALS = 2  # groups of a heat map whose cells have room for intervals
 _MOST_CHANGES = 5
 _BESIDES = ", besides what the topics reveal"
 
@@ -293,7 +294,8 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
             return Cell(None, "?", shown(f"{place}: too small to tell"))
         value, low, high = (float(part[row, topic]) for part in (shares.value, shares.low, shares.high))
         told = f"{place}: {with_interval(value, low, high)}"
-        return Cell(value / (largest or 1), percent(value), shown(told))
+        interval = f"\n({percent(low)} to {percent(high)})" if len(groups) <= _WITH_INTERVALS else ""
+        return Cell(value / (largest or 1), f"{percent(value)}{interval}", shown(told))
 
     return Heat(
         rows=[shown(name) for name in names.values()],

@@ -30,6 +30,7 @@ from dplda.runs.charged_query import QueryOptions, ask, noise_of_sums
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.group_check import refuse_misfits
 from dplda.runs.indicator_tables import Counts, CountTable
+from dplda.runs.released_table import least_size
 from dplda.runs.run import Run
 from dplda.runs.tabulation import Grouping, calendar_facts, groupings, plan_by_group
 from dplda.text.categories import (
@@ -242,6 +243,8 @@ def plan_counts(
         if any(tables)
         else f", and the number of all {counted}s to within {of_size:,.0f}."
     )
+    if any(tables):
+        within += f" A group with fewer than about {least_size(noise):,.0f} {counted}s would be too small to tell."
     outlook = [" ".join([within, *planned.outlook])]
     if not one_answer:
         outlook += _who_would_count_less(unit, n_given, at_most, tables, persons=persons, per_person=per_person)

@@ -392,7 +392,8 @@ def _tell_shared(ledger: Ledger, dataset: str, others: Sequence[str]) -> None:
         _said.add(said)
         _warn(
             f"Recognised (exact, not for publication): the documents of {dataset} are, at least in part, those of "
-            f"{', '.join(others)}. What this run spends is charged to all of these names together.",
+            f"{', '.join(others)}. What this run spends is charged to all of these names together, and the grant of "
+            "each limits it.",
             SharedDocumentsWarning,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_helpers import DEFAULT_TOTAL, WHOLE, gaussian, reserve, sample, spend
+from ledger_helpers import DEFAULT_TOTAL, WHOLE, gaussian, interrupt, reserve, sample, spend
 
 from dplda.base.errors import BudgetRefused, RaisedGrantWarning
 from dplda.budget import Ledger
@@ -103,6 +103,7 @@ def test_a_grant_raised_after_a_refused_run_says_what_reports_will_state(ledger)
     spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=capacity(1.0, 1e-6).mu_squared)])
     with pytest.raises(BudgetRefused):
         spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.5 * capacity(0.5, 1e-6).mu_squared)])
+    assert "but not for the documents of its latest run, which was refused since" in ledger.dataset("b").guarantee
     with pytest.warns(RaisedGrantWarning, match=r"a report states"):
         ledger.grant("b", 6.0, 1e-6)
     assert "a report states epsilon 0.5 at delta 1e-06" in ledger._repr_html_()
@@ -215,3 +216,20 @@ def test_no_document_is_charged_beyond_the_grant_however_corpora_overlap(tmp_pat
         for ten in tens:
             charged[ten] += share
     assert max(charged.values()) <= 1 + 1e-9
+
+
+def test_an_interrupted_run_is_not_laid_to_other_names(ledger):
+    """Other names make a guarantee weaker and never stronger: here, reports count the interrupted run in full."""
+    ledger.grant("a", 6.0, 1e-6, listed=(8.0,))
+    whole = capacity(6.0, 1e-6).mu_squared
+    spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=0.1 * whole)])
+    spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.1 * whole)])
+    interrupt(ledger, "a", events=[gaussian("size", 0.001), gaussian(mu_squared=0.3 * whole)])
+    spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=0.7 * whole)])
+    record = ledger.dataset("a")
+    assert (record.guaranteed.total, record.guaranteed_alone.total) == (
+        "epsilon 6 at delta 1e-06",
+        "epsilon 8 at delta 2e-06",
+    )
+    assert record.in_reports == "", "the largest listed total is quoted, whichever is reached"
+    assert "epsilon 8 at delta 1e-06 holds, whichever" in record.to_tell

@@ -111,7 +111,8 @@ def test_a_first_run_without_a_grant_says_before_its_charge_which_total_it_fixes
         f"No total was fixed for dataset reviews: from its first run on, the default is guaranteed, epsilon {epsilon:g}"
     )
     assert told in (line := " ".join(first.err.split()))
-    assert f"delta {delta:g}, and no other can be. To fix another one first: dplda budget grant reviews --e" in line
+    assert f"delta {delta:g}, and no other can be; if another name has its documents, that of the other name" in line
+    assert "counts, too. To fix another one first: dplda budget grant reviews --e" in line
     assert "No total" not in first.out
     assert "No total" not in dplda("fit", "x", "--out", "c").err, "the total is fixed"
 

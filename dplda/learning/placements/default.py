@@ -71,7 +71,7 @@ from dplda.learning.recovery import (
     to_topics,
     word_scale,
 )
-from dplda.learning.refinement import Guide, guide, seed_distributions, variational_rounds
+from dplda.learning.refinement import Guide, guide, seed_distributions, seen_lists, variational_rounds
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import ReleasedCounts
 from dplda.private import Gate, Release, WordFrequencies, statistics
@@ -180,7 +180,8 @@ def learn_from_moments(
     frequencies = proportions(m / s)
     start = topics + BACKGROUND * frequencies[:, None]
     start /= start.sum(axis=0)
-    guided = guide(settings.model.seed_words or {}, words.words, frequencies, start)
+    seen, unseen = seen_lists(settings.model.seed_words, words.words, words.frequencies, words.std)
+    guided, facts = guide(seen, words.words, frequencies, start), facts | unseen
     start = guided.start(start)
     power = word_power(documents, k, settings)
     expected = guided.pull(noisy_counts(release, alpha0 / k, frequencies, power))
@@ -195,7 +196,7 @@ def learn_from_moments(
     if settings.series is not None:
         facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
     counts = guided.counts(refined.counts)
-    sizes, names = counts.sum(axis=0), guided.names(tuple(settings.model.seed_words or ()), k)
+    sizes, names = counts.sum(axis=0), guided.names(tuple(seen), k)
     learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, topic_names=names, **sure)
     released = refined.sums.of_topics(np.argsort(-sizes, kind="stable"))
     std = np.full(len(words.words), words.std)
@@ -299,15 +300,15 @@ def learn_from_pairs(
     facts |= {"learned_from": "pairs of words"}
     k = topic_count(settings, facts["supported_topics"], max(1, d // PAIRED_PER_AUTOMATIC_TOPIC))
 
-    seed_words = settings.model.seed_words or {}
-    guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))
+    seen, unseen = seen_lists(settings.model.seed_words, words.words, words.frequencies, words.std)
+    guided, facts = Guide(seed_distributions(seen, words.words, frequencies), np.arange(len(seen))), facts | unseen
     pairs = NoisyPairs(E2, moment.std / np.sqrt(2), frequencies)
     found = fit_mixture(pairs, k, alpha0, guided)
     halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
     tokens, budget = float(words.frequencies.sum()), signal_per_topic(documents, k, settings)
     size = verdicts.RunSize(words.words, tokens, budget, facts["supported_topics"])
     sure = verdicts.of_pairs(found, *agreement(found, halves), size, guided.columns)
-    names = guided.names(tuple(seed_words), k)
+    names = guided.names(tuple(seen), k)
     learned = by_prevalence(found.topics, found.prevalence, documents, facts, topic_names=names, **sure)
     return replace(learned, words=words.words)
 

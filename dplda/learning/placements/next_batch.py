@@ -31,7 +31,15 @@ from dplda.learning.placements.stages import (
     word_shares,
 )
 from dplda.learning.recovery import Learned
-from dplda.learning.refinement import SMOOTHING, cosines, guide, posterior, smoothed_topics, variational_rounds
+from dplda.learning.refinement import (
+    SMOOTHING,
+    cosines,
+    guide,
+    posterior,
+    seen_lists,
+    smoothed_topics,
+    variational_rounds,
+)
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import CountSums, PriorTopics, ReleasedCounts
 from dplda.private import Gate, WordFrequencies
@@ -83,7 +91,8 @@ def learn(
     k = start.shape[1]
     sums = CountSums(np.pad(earlier.sums.total, ((0, 0), (0, len(new)))), earlier.sums.variance, earlier.sums.weight)
 
-    guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
+    seen, unseen = seen_lists(settings.model.seed_words, batch.words, batch.frequencies, batch.std)
+    guided = guide(seen, batch.words, frequencies, start)
     power = word_power(documents, k, settings)
     expected = guided.pull(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
@@ -99,11 +108,12 @@ def learn(
     topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
     topics[:, faded] = start[:, kept][:, faded]
     prevalence = np.maximum(share[kept], max(share_std, 1e-9))
-    names = guided.names(tuple(settings.model.seed_words or ()), k)  # of guided topics, in place of earlier names
+    names = guided.names(tuple(seen), k)  # of guided topics, in place of earlier names
     named = [(names[topic] if names else "") or prior.names.get(topic, "") for topic in kept]
     made = [(new,) for new, topic in enumerate(kept) if topic in prior.made_names and named[new] == prior.names[topic]]
     facts = {
         **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
+        **unseen,
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
         "share_std": min(share_std, 1.0),
