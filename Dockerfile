@@ -25,7 +25,7 @@ USER dplda
 # Compile the kernels for this processor. Other users (docker run --user) may use them and add to them.
 RUN cd "$(mktemp -d)" && export DPLDA_LEDGER=ledger.db DPLDA_CACHE=cache \
     && dplda corpus sample sample \
-    && dplda fit sample/sample.jsonl.gz --text-field text --quiet \
+    && dplda fit sample/sample.jsonl.gz --text-field text --unit document --quiet \
     && dplda tabulate sample sample/sample.jsonl.gz --text-field text --quiet \
     && rm -r "$PWD" && chmod -R a+rwX "$HOME"
 

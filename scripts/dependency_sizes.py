@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 FIT = """
 import sys
 from dplda.cli.main import cli
-reading = ["sample/sample.jsonl.gz", "--text-field", "text"]
+reading = ["sample/sample.jsonl.gz", "--text-field", "text", "--unit", "document"]
 cli(["corpus", "sample", "sample", "--documents", "4000"], standalone_mode=False)
 cli(["fit", *reading, "--topics", "4", "--quiet", "--ledger", "ledger.db"], standalone_mode=False)
 print()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -48,6 +49,14 @@ def server() -> Iterator[StandIn]:
     """A stand-in for the server of a language model."""
     with stand_in() as answer:
         yield answer
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C interrupts this process, which a shell that runs it in the background would prevent."""
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, kept)
 
 
 @pytest.fixture

@@ -334,7 +334,8 @@ class Ledger:
     def run(self, run: str) -> RunRecord:
         """Find the run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
 
-        Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
+        Runs without a model count only if the dataset has no other, and those of them that did not come to their end
+        if no other has a model. Raises `InputError` if there is no such run.
         """
         if not isinstance(run, str):
             raise InputError(
@@ -345,7 +346,8 @@ class Ledger:
         matches = [r for r in runs if r.id == run]
         if not matches:
             of_dataset = [r for r in runs if r.dataset == run]
-            matches = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
+            with_model = [r for r in of_dataset if r.model]
+            matches = ([r for r in with_model if r.status == Status.DONE] or with_model or of_dataset)[-1:]
         if not matches and run:  # every id begins with an empty text
             matches = [r for r in runs if r.id.startswith(run)]
         if len(matches) != 1:

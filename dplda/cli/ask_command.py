@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import look, number_of_units, show_dry_run
+from dplda.cli.confirmations import tell_before_charging
 from dplda.cli.console import following, print_json, private_notes, say, write_file
 from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     "--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the model of a fit [models]."
 )
 @remote_option
-@click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups.")
+@click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake.")
 @dry_run_option
 @simulate_options
 @json_option
@@ -119,8 +120,7 @@ def ask(
         show_dry_run(report, planned, None, ledger_path, as_json=as_json)
         return
     ask_about_misfits(places, source, wanted, inspected)
-    for line in before_charging(planned, ledger):
-        say(line, error=True)
+    tell_before_charging(planned, ledger, places, inspected, sure=options["yes"])
     with following(quiet=as_json or quiet) as progress:
         findings = planned.execute(ledger, folder=models / planned.id, progress=progress)
     private_notes(source.notes)

@@ -75,6 +75,7 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     records = ledger.datasets()
     done = [each for each in ledger.runs() if each.dataset == run.dataset and each.status == Status.DONE]
     read = ledger.place_codes([run.corpus.identity])
+    repeated = same_run(run, ledger)
     fixed = fixed_by_default(run.dataset, records)
     if fixed:
         _refuse_slip(run, records)
@@ -84,7 +85,7 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
         *([fixed] if fixed and not run.reason else []),
         *_larger_delta(run, records),
         *_other_documents(run, done, read),
-        *_same_run(run, done, read),
+        *([repeated] if repeated else []),
     ]
 
 
@@ -157,25 +158,26 @@ def _other_documents(run: Run[Any], earlier: Sequence[RunRecord], read: Sequence
     ]
 
 
-def _same_run(run: Run[Any], done: Sequence[RunRecord], read: Sequence[str]) -> list[str]:
-    """Name the last of the runs `done` that `read` the same path with the settings of `run`: it is charged once more.
+def same_run(run: Run[Any], ledger: Ledger) -> str:
+    """Name the last finished run that read the same path with the settings of `run`, which is charged once more.
 
-    Whether documents were added or changed since is not known before they are read.
+    Empty if there is none. Whether documents were added or changed since is not known before they are read.
     """
-    from dplda.budget.ledger_records import PLACES, READ
+    from dplda.budget.ledger_records import PLACES, READ, Status
 
-    asked = json.loads(json.dumps(run.parameters)), read, run.events, run.batch
-    for earlier in reversed(done):
+    read = ledger.place_codes([run.corpus.identity])
+    asked = run.dataset, Status.DONE, json.loads(json.dumps(run.parameters)), read, run.events, run.batch
+    for earlier in reversed(ledger.runs()):
         settings = {name: value for name, value in earlier.parameters.items() if name not in ("software", PLACES, READ)}
-        same = (settings, earlier.parameters.get(READ), earlier.events, earlier.batch) == asked
-        if same:
+        known = earlier.dataset, earlier.status, settings, earlier.parameters.get(READ), earlier.events, earlier.batch
+        if known == asked:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
-            return [
+            return (
                 f"Run {earlier.id} read the same path with the same settings, and this one is charged beside it. What "
                 "was added or changed there since is not in that result, which is shown again free of charge: "
                 f"dplda {show} {shlex.quote(earlier.id)}"
-            ]
-    return []
+            )
+    return ""
 
 
 @click.group()

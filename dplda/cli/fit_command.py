@@ -13,8 +13,9 @@ from click.core import ParameterSource
 
 from dplda.base.errors import NoisyTopicsWarning
 from dplda.base.progress import NoProgress, Progress
-from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import add_price, consulted_ledger, examine, guided_lines, show
+from dplda.cli.confirmations import tell_before_charging
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.expectations import tell_expected
 from dplda.cli.options import (
@@ -61,6 +62,7 @@ _SHOWN_WORDS = 10  # of the frequent words that were left out
     help="The privacy unit: `document`, or a column, as for --unit-field [document].",
 )
 @dry_run_option
+@click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake.")
 @simulate_options
 @reading_options
 @json_option
@@ -111,8 +113,8 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             chosen = complete(source, progress)
             ledger = open_ledger(ledger_path)
             run = plan_fit(source, ledger, chosen)
-            for line in before_charging(run, ledger):
-                say(line, error=True)
+            sure = options["yes"] or options["unit"] is not None
+            tell_before_charging(run, ledger, corpus, reading, sure=sure)
             for line in guided_lines(_found_seed_words(run, options)):
                 say(line, error=as_json)
             folder = options["out"] or MODELS / run.id

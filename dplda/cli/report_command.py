@@ -93,8 +93,9 @@ def report(
 
     The page needs no network. It shows the latest counts and words of the same dataset, or those of the runs of `count`
     and `words` among the RUNs. The page of one run of `dplda ask`, by its id, dataset or folder, is that of its
-    questions and answers. A paper is for those who must approve a publication: an entry for a public registry, a
-    checklist, or an impact assessment. It may also be about a run of `count` or `words`, and shows no topics.
+    questions and answers, and that of one run of `count` or `words` shows its numbers. A paper is for those who must
+    approve a publication: an entry for a public registry, a checklist, or an impact assessment. It may also be about a
+    run of `count` or `words`, and shows no topics.
     """
     from dplda.model.examples import load
     from dplda.report import Wording
@@ -120,18 +121,18 @@ def report(
     runs, counted = _apart(runs, records)
     output = output or Path(_PAGE)
     refuse_existing(output)
-    plan = None if len(runs) > 1 or counted else _plan(runs[0], records[runs[0]], ledger_path)
-    if plan is not None:
+    answering = None if len(runs) > 1 or counted else _answering(runs[0], records[runs[0]], ledger_path)
+    if answering is not None:
         model, examples = None, None
-        if plan.model:
+        if answering.model:
             model = open_model(runs[0], ledger_path)
             examples = load(model, model_folder(runs[0], ledger_path))
-        findings = load_findings(plan, model)
+        findings = load_findings(answering, model)
         together = answers_guarantee(findings, ledger_path, same_text)
         write_answers(findings, output, together, wording=_wording(title, names, hide, run_names), examples=examples)
-        _tell_written(output, [plan.id], as_json=as_json, private=findings.privacy.sound)
-        made = [] if as_json else tables_of(open_ledger(ledger_path), plan.id)
-        if later := [each.id for each in made if each.id != plan.id]:
+        _tell_written(output, [answering.id], as_json=as_json, private=findings.privacy.sound)
+        made = [] if as_json else tables_of(open_ledger(ledger_path), answering.id)
+        if later := [each.id for each in made if each.id != answering.id]:
             say(
                 f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with all "
                 f"tables: dplda report {later[-1]} -o FILE"
@@ -182,7 +183,8 @@ def _tell_written(output: Path, runs: Sequence[str | None], *, as_json: bool, pr
     if as_json:
         print_json({"runs": runs, "report": str(output), "private": private})
     else:
-        say(f"Wrote {output}. Open it in a browser; it needs no network.")
+        about = "runs" if len(runs) > 1 else "run"
+        say(f"Wrote {output}, about {about} {', '.join(map(str, runs))}. Open it in a browser; it needs no network.")
 
 
 def _write_papers(
@@ -298,13 +300,15 @@ def _recorded(run: str, ledger_path: Path | None) -> RunRecord | None:
     return None
 
 
-def _plan(run: str, record: RunRecord | None, ledger_path: Path | None) -> RunRecord | None:
-    """Return the `record` of `run` if it is one of `dplda ask`, or that of the run that learned the topics in a folder.
+def _answering(run: str, record: RunRecord | None, ledger_path: Path | None) -> RunRecord | None:
+    """Return the `record` of `run`, or of the run that learned the topics in a folder, if its page is of its answers.
 
-    None for other runs, if some of the topics were merged, and if no ledger knows it.
+    That is a run of `dplda ask`, or one of counts or words. None for other runs, if some of the topics were merged, and
+    if no ledger knows it.
     """
     from dplda.model.topic_model import load
     from dplda.runs.plan_parts import is_plan
+    from dplda.runs.questions import indicators_of
     from dplda.runs.series import is_path
 
     if is_path(run):
@@ -312,20 +316,20 @@ def _plan(run: str, record: RunRecord | None, ledger_path: Path | None) -> RunRe
         if facts.run is None or facts.merged is not None:
             return None
         record = _recorded(facts.run, ledger_path)
-    return record if record is not None and is_plan(record) else None
+    return record if record is not None and (is_plan(record) or indicators_of(record)) else None
 
 
 def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tuple[tuple[str, ...], list[RunRecord]]:
     """Return those of `runs` that are about topics, and the `records` of the others, which made counts or words.
 
-    A plan without topics is one of the others beside topics, and alone has a page of its own. Beside others, a plan
-    with topics is among both. Raises `InputError` if none is about topics.
+    A plan without topics is one of the others beside topics, and alone, like them, has a page of its own. Beside
+    others, a plan with topics is among both. Raises `InputError` if of several none is about topics.
     """
     from dplda.budget.ledger_records import released_in_words
     from dplda.runs.plan_parts import is_plan
     from dplda.runs.questions import indicators_of
 
-    if len(records) == 1 and (only := records[runs[0]]) is not None and is_plan(only):
+    if len(records) == 1:
         return runs, []
     counted = {
         run: each for run, each in records.items() if each is not None and not each.model and indicators_of(each)
@@ -333,9 +337,9 @@ def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tu
     if len(counted) == len(records):
         first = next(iter(counted.values()))
         raise InputError(
-            f"run {first.id} released no topics ({released_in_words(first.parameters)}), and a report is about topics. "
-            f"Name a fit of {first.dataset} first: dplda report FIT {first.id}. Alone: dplda tables {first.id}. A page "
-            "of counts and words alone is that of a plan: dplda ask PLAN -o page.html"
+            f"run {first.id} released no topics ({released_in_words(first.parameters)}), and a page of several runs is "
+            f"about topics. Name a fit of {first.dataset} first: dplda report FIT {first.id}. Or write a page of each: "
+            f"dplda report {first.id}"
         )
     plans = [each for run, each in records.items() if each is not None and run not in counted and is_plan(each)]
     return tuple(run for run in runs if run not in counted), [*plans, *counted.values()] if counted else []

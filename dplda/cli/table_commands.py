@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.errors import InputError
-from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import Report, look, show_dry_run
+from dplda.cli.confirmations import tell_before_charging
 from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
@@ -83,7 +84,7 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _csv_option,
         _out_option,
         question_options,
-        click.option("--yes", is_flag=True, help="Do not ask if the first records hardly fit the groups."),
+        click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake."),
         click.option(
             "--date-format",
             default="",
@@ -199,8 +200,7 @@ def carry_out(
         return
     ask_about_misfits(corpus, source, wanted, options)
     ledger = open_ledger(asked.ledger_path)
-    for line in before_charging(planned, ledger, model):
-        say(line, error=True)
+    tell_before_charging(planned, ledger, corpus, options, model, sure=options["yes"])
     with following(quiet=as_json or quiet) as progress:
         found = planned.execute(ledger, progress=progress)
     private_notes(source.notes)

@@ -14,6 +14,7 @@ from dplda.base.software import describe
 from dplda.cli.console import print_json, say, table, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
 from dplda.learning.estimates import records
+from dplda.learning.settings import LISTED
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
@@ -24,6 +25,7 @@ _OF_A_TABLE = (
     "share, share_low and share_high are of a table, which another run released and was charged for: this statement "
     "does not cover them. To others, quote the total of all runs."
 )
+_BY_CHANCE = " Words of a topic that is not clear may be there by chance of the noise, even if no text contains them."
 _SHOWN_BATCHES = 6
 
 
@@ -254,7 +256,7 @@ def show_topics(
         say(
             f"{f'Only {clear}' if clear else 'None'} of {len(every)} topics {'is' if clear < 2 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. "
-            f"{_helps(model)}",
+            f"{_helps(model)}{_BY_CHANCE if model.facts.words == LISTED else ''}",
             style="yellow",
         )
     if hidden:

@@ -19,7 +19,7 @@ from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
 from dplda.budget.database import default_path
 from dplda.budget.events import Event, PrivacyStatement
-from dplda.budget.ledger_records import READ
+from dplda.budget.ledger_records import READ, released_in_words
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
 from dplda.private.statistics import Statistic
@@ -374,9 +374,13 @@ def _known(model: TopicModel | None) -> TopicModel:
 def load_findings(run: RunRecord, model: TopicModel | None, *, sampling: bool = False) -> Findings:
     """Return the answers that the `run` of a plan released; `model` are its topics, if it has any.
 
-    With `sampling`, intervals also cover the sampling error, as if the documents were drawn from a larger population.
+    Counts or words of a run of their own are the answer to one question, which says what they are. With `sampling`,
+    intervals also cover the sampling error, as if the documents were drawn from a larger population.
     """
     refuse_unanswered(run)
+    if is_count(run) or is_words(run):
+        alone, what = load_indicators(run, sampling=sampling), released_in_words(run.parameters)
+        return Findings(run.id, alone.privacy, (what[0].upper() + what[1:],), None, (alone,))
     if not is_plan(run) or run.result is None:
         raise InputError(f"Run {run.id} answered no plan. List runs with `dplda runs` (Ledger.runs).")
     kinds = {"tabulate": Tables, "count": Counts, "words": Words}

@@ -206,8 +206,7 @@ def find_words(
 def _choose_words(gate: Gate, settings: FitSettings, language: str | None) -> tuple[WordFrequencies, dict[str, Any]]:
     """Choose words privately; return them with released facts: the limit on document frequency, and what is above it.
 
-    Public seed words that were not released are added; their frequency is set to the standard deviation of the noise of
-    a frequency. Raises `UnsupportedByData` if the words in most documents are stop words of another language than
+    Public seed words that were not released are added, with frequency 0: they are below the threshold. Raises `UnsupportedByData` if the words in most documents are stop words of another language than
     `language`.
     """
     released = gate.choose_words()
@@ -216,7 +215,7 @@ def _choose_words(gate: Gate, settings: FitSettings, language: str | None) -> tu
         _check_language(released, language)
     kept = modelled_words(released, settings)
     seeds = [word for word in settings.model.guiding_words if word not in shares]
-    frequencies = np.concatenate([kept.frequencies, np.full(len(seeds), released.std)])
+    frequencies = np.concatenate([kept.frequencies, np.zeros(len(seeds))])
     modelled = WordFrequencies((*kept.words, *seeds), frequencies, kept.std)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)

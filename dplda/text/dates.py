@@ -38,7 +38,8 @@ _PROBES = tuple(datetime(*day, hour=12, tzinfo=UTC) for day in ((2024, 12, 31), 
 _LIKE_DATE = re.compile(r"\D*\d{1,2}\D.*\b(19|20)\d\d\b|\D*(19|20)\d\d\D+\d{1,2}\D.*\d")  # a day and a year
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?")  # as `isoformat` writes dates and times
 _PERIOD = re.compile(
-    r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-W(?P<week>\d\d)|-(?P<month>\d\d)(-(?P<day>\d\d))?)?", re.ASCII
+    r"(?P<year>\d{4})(-H(?P<half>[12])|-Q(?P<quarter>[1-4])|-W(?P<week>\d\d)|-(?P<month>\d\d)(-(?P<day>\d\d))?)?",
+    re.ASCII,
 )
 _TO = ".."  # between the first and the last period of a range
 
@@ -80,7 +81,7 @@ def _date_range(text: str) -> DateRange:
     except (ValueError, OverflowError):
         raise InputError(
             f"{text!r} is no range of dates: write 2024-01..2024-03, 2024-01-15..2024-02-10, or one period such as "
-            f"2024-01, 2024-Q1 or 2024.{_ONE_COLUMN if '=' in text else ''}"
+            f"2024-01, 2024-Q1, 2024-H1 or 2024.{_ONE_COLUMN if '=' in text else ''}"
         ) from None
     if first > last:
         raise InputError(f"the range {text!r} ends before it begins.")
@@ -88,22 +89,25 @@ def _date_range(text: str) -> DateRange:
 
 
 def days_of(period: str) -> tuple[date, date]:
-    """Return the first and the last day of ``2024``, ``2024-Q1``, ``2024-01``, ``2024-W05`` or ``2024-01-31``.
+    """Return the first and the last day of ``2024``, ``2024-H1`` (its first half), ``2024-Q1`` and so on.
+
+    Others are ``2024-01``, ``2024-W05`` and ``2024-01-31``.
 
     Raises `ValueError` or `OverflowError` for anything else.
     """
     match = _PERIOD.fullmatch(period)
     if match is None:
         raise ValueError("this is no period")
-    year, quarter, month = int(match["year"]), match["quarter"], match["month"]
+    year, month = int(match["year"]), match["month"]
     if match["day"]:
         day = date(year, int(month), int(match["day"]))
         return day, day
     if match["week"]:
         monday = date.fromisocalendar(year, int(match["week"]), 1)
         return monday, monday + timedelta(days=6)
-    end = 3 * int(quarter) if quarter else int(month or 12)
-    start = end - 2 if quarter else int(month or 1)
+    part, months = next(((match[part], n) for part, n in (("half", 6), ("quarter", 3)) if match[part]), (None, 1))
+    end = months * int(part) if part else int(month or 12)
+    start = end - months + 1 if part else int(month or 1)
     return date(year, start, 1), date(year, end, monthrange(year, end)[1])
 
 

@@ -32,7 +32,19 @@ def measure(sample: Path) -> None:
         os.environ["DPLDA_CACHE"] = str(Path(name) / "cache")
         for number, (unit, asked) in enumerate(UNITS.items()):
             out = Path(name) / f"model{number}"
-            fit([str(sample / "sample.jsonl.gz"), "--text-field", "text", "--epsilon", "2", *asked], out)
+            fit(
+                [
+                    str(sample / "sample.jsonl.gz"),
+                    "--text-field",
+                    "text",
+                    "--unit",
+                    "document",
+                    "--epsilon",
+                    "2",
+                    *asked,
+                ],
+                out,
+            )
             model = dplda.load(out)
             error = matched_error(on_words(model.topics, model.vocabulary, words), planted).mean()
             released = sum(word in set(model.vocabulary) for word in words)

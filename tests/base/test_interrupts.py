@@ -7,6 +7,8 @@ import pytest
 
 from dplda.base.interrupts import interrupts_postponed
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 
 def interrupted(done: list[str]) -> None:
     with interrupts_postponed():

@@ -213,12 +213,17 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert "gutter" not in (home / "again.html").read_text(encoding="utf-8")
     refused = dplda("report", run, counted.json["count"], "-o", "none.html")
     assert (refused.status, "is about other, and these topics are of tickets" in refused.err) == (2, True)
-    refused = dplda("report", counted.json["count"], "-o", "none.html")
+    refused = dplda("report", counted.json["count"], dplda("count", other, *options, "--json").json["count"])
     assert refused.status == 2
     assert "released no topics" in refused.err
-    assert refused.err.rstrip().endswith("that of a plan: dplda ask PLAN -o page.html")
+    assert refused.err.rstrip().endswith(f"Or write a page of each: dplda report {counted.json['count']}")
     assert refused.err.strip().count("\n") == 0
     assert not (home / "none.html").exists()
+    alone = dplda("report", counted.json["count"], "-o", "alone.html", "--title", "Gutters")
+    assert (alone.status, counted.json["count"] in alone.out) == (0, True), alone.err
+    page = (home / "alone.html").read_text(encoding="utf-8")
+    assert "Counts of documents" in page
+    assert "gutter" in page
 
 
 def test_a_run_of_a_plan_without_topics_has_a_page_of_its_own_or_shares_that_of_topics(dplda, home, plan):

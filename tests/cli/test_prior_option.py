@@ -13,7 +13,19 @@ from dplda.budget import Ledger
 from dplda.cli.options import find_prior
 from dplda.runs import priors
 
-FIT = ("--topics", 4, "--epsilon", 1, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
+FIT = (
+    "--unit",
+    "document",
+    "--topics",
+    4,
+    "--epsilon",
+    1,
+    "--tokenizer",
+    "fast",
+    "--max-document-frequency",
+    0.3,
+    "--quiet",
+)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 from dplda.budget import Ledger
 
 FIT = (
+    "--unit",
+    "document",
     "--epsilon",
     4,
     "--tokenizer",
@@ -114,9 +116,10 @@ def test_rows_of_one_id_are_one_document_in_every_run(dplda, weeks: list[Path], 
     assert dplda("fit", "a.jsonl", *FIT, "--series", "s", "--topics", 3, "--id-field", "ticket").status == 0
     for dataset in ("s", "a"):
         for command in (("tabulate", "s", "a.jsonl"), ("evaluate", "s", "a.jsonl")):
-            refused = dplda(*command, "--dataset", dataset, "--epsilon", 1, *reading[:3])
+            yes = ("--yes",) * (command[0] == "tabulate")
+            refused = dplda(*command, "--dataset", dataset, "--epsilon", 1, *reading[:3], *yes)
             assert (refused.status, "apart by ids (--id-field ticket)" in refused.err) == (3, True), refused.err
-        table = dplda("tabulate", "s", "a.jsonl", "--dataset", dataset, "--epsilon", 2, *reading, "--json")
+        table = dplda("tabulate", "s", "a.jsonl", "--dataset", dataset, "--epsilon", 2, *reading, "--yes", "--json")
         assert table.status == 0, table.err
         (row,) = json.loads(table.out)["groups"]
         assert abs(row["units"]["value"] - 1000) < 60

@@ -7,12 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from dplda.base.config import DEFAULT_GRANT
+from dplda.budget import Ledger
 
 
 def test_a_stranger_gets_topics_from_text_and_every_command_knows_the_run(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", "s", "--documents", 2500).status == 0
     corpus = ("s/sample.jsonl.gz", "--text-field", "text")
-    answer = dplda("fit", *corpus, "--topics", 4, "--epsilon", 6, "--max-document-frequency", 0.3, "--json")
+    forgotten = dplda("fit", *corpus, "--topics", 4)
+    assert (forgotten.status, Ledger().runs()) == (2, [])
+    assert forgotten.err.rstrip().endswith(
+        "give --unit-field user (in a plan, unit_field), or --yes to protect each by itself."
+    )
+    wanted = ("--topics", 4, "--epsilon", 6, "--max-document-frequency", 0.3, "--unit", "document", "--json")
+    answer = dplda("fit", *corpus, *wanted)
     assert answer.status == 0, answer.err
     fitted = answer.json
     assert fitted["privacy"]["sound"] is True

@@ -7,7 +7,7 @@ import pytest
 
 import dplda
 from dplda.base.errors import InputError, UnsupportedByData
-from dplda.learning.refinement import PULL, guide, seed_distributions
+from dplda.learning.refinement import PULL, guide, seed_distributions, seen_lists
 from dplda.learning.settings import FitSettings
 from dplda.model.prior_topics import PriorTopics
 from dplda.runs.corpus import synthetic
@@ -37,6 +37,25 @@ def test_seed_words_weigh_as_their_frequencies_and_unknown_ones_do_not_count():
     np.testing.assert_allclose(found, [[0.75, 0], [0, 1], [0.25, 0]])
     with pytest.raises(UnsupportedByData, match=r"topic 'x' .* 3 words"):
         seed_distributions({"x": ("strange",)}, ("a", "b", "c"), np.full(3, 1 / 3))
+
+
+def test_a_list_whose_words_do_not_stand_out_from_the_noise_guides_none():
+    words, frequencies = ("a", "b", "c", "d"), np.array([0.3, 0.1, -0.05, 0.1])
+    lists = {"frequent": ("a", "b"), "absent": ("c", "d"), "strange": ("x",)}
+    seen, facts = seen_lists(lists, words, frequencies, 0.1)
+    assert list(seen) == ["frequent", "strange"], "a list without words of the run is refused later"
+    assert facts == {"unseen_seeds": ["absent"]}
+    assert seen_lists({"b": ("b",)}, words, frequencies, np.full(4, 0.03))[1] == {}
+    assert seen_lists({"b": ("b",)}, words, frequencies, np.full(4, 0.05))[1] == {"unseen_seeds": ["b"]}
+    assert seen_lists(None, words, frequencies, 0.1) == ({}, {})
+
+
+def test_names_of_lists_that_guided_nothing_are_told_and_given_to_no_topic():
+    model = fitted({"absent": ("never-heard", "unheard"), "third": characteristic(2, 15)[10:]}, public=False)
+    assert list(model.topic_names.values()) == ["third"]
+    assert model.facts.unseen_seeds == ("absent",)
+    assert "The seed words of absent guided no topic" in model.facts.about_verdicts
+    assert "(third): such a topic" in model.facts.about_verdicts
 
 
 def test_each_list_guides_the_topic_that_fits_it_best_and_no_two_the_same():
@@ -83,7 +102,7 @@ def test_without_seed_words_nothing_changes_and_no_names_are_released():
 
 
 def test_seed_words_that_are_not_chosen_privately_are_words_of_the_run():
-    model = fitted({"rare": ("never-heard", *characteristic(2, 3))}, public=False, epsilon=8.0)
+    model = fitted({"rare": ("never-heard", *characteristic(2, 15)[10:])}, public=False, epsilon=8.0)
     assert "never-heard" in model.vocabulary
     assert list(model.topic_names.values()) == ["rare"]
 

@@ -121,6 +121,8 @@ def test_a_range_goes_from_the_first_day_of_one_period_to_the_last_of_another(on
 
 
 def test_a_range_may_be_one_period_and_other_names_are_no_ranges():
+    first, second = date_ranges(["2024-H1", "2024-H2"])
+    assert (first.last, second.first, second.last) == (date(2024, 6, 30), date(2024, 7, 1), date(2024, 12, 31))
     quarter, day = date_ranges(["2024-Q1", "2024-02-29"])
     assert (quarter.first, quarter.last) == (date(2024, 1, 1), date(2024, 3, 31))
     assert day.first == day.last == date(2024, 2, 29)

@@ -1,0 +1,59 @@
+"""What is asked before a charge that may be a mistake: spending, and whom a dataset protects, cannot be undone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dplda.cli.budget_command import before_charging, same_run
+from dplda.cli.check_command import look
+from dplda.cli.console import confirm, say
+from dplda.text.files import STANDARD_INPUT
+from dplda.text.records import DOCUMENT
+
+if TYPE_CHECKING:
+    from dplda.budget import Ledger
+    from dplda.model import TopicModel
+    from dplda.runs.run import Run
+
+
+def tell_before_charging(
+    run: Run[Any],
+    ledger: Ledger,
+    corpus: Sequence[str],
+    options: dict[str, Any],
+    model: TopicModel | None = None,
+    *,
+    sure: bool,
+) -> None:
+    """Say what may be a mistake in a planned `run` of `corpus`, read with `options`, about a `model` if there is one.
+
+    Unless the user is `sure`, ask whether to go on if documents alone would be protected for good although a column
+    seems to name people, and, on a terminal, if the run repeats another. Raises `InputError` if it must ask and cannot,
+    `BudgetRefused` for what could not be mended, and `Abort` for no.
+    """
+    for line in before_charging(run, ledger, model):
+        say(line, error=True)
+    if sure or run.reason:
+        return
+    if people := _forgotten_people(run, ledger, corpus, options):
+        say(
+            f"{people!r} seems to name people with several documents. The first run on dataset {run.dataset} fixes for "
+            "good whether all documents of one are protected together (--unit-field) or each by itself.",
+            error=True,
+        )
+        confirm(
+            "Protect each document by itself?",
+            otherwise=f"give --unit-field {people} (in a plan, unit_field), or --yes to protect each by itself.",
+        )
+    elif same_run(run, ledger) and sys.stdin.isatty():  # a script that repeats a run means it
+        confirm("Charge it all the same?", otherwise="")
+
+
+def _forgotten_people(run: Run[Any], ledger: Ledger, corpus: Sequence[str], options: dict[str, Any]) -> str:
+    """Return the column that seems to name people if the first `run` on a dataset would protect documents alone."""
+    first = all(record.name != run.dataset or not record.runs for record in ledger.datasets())
+    if not first or run.corpus.unit != DOCUMENT or STANDARD_INPUT in corpus:
+        return ""
+    return look(corpus, options, any_unit=True).people or ""
