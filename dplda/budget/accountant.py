@@ -27,7 +27,7 @@ from dplda.budget.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, Event
 # The share of every delta that is kept for failure probabilities of single stages (T7's threshold). Runs and grants
 # convert their Gaussian part at the rest, so that one run that requests a whole grant fits it exactly.
 FAILURE_SHARE = 0.01
-_QUERY_SHARE = 0.1  # the share of this part that each query that may fail gets
+_QUERY_SHARE = 0.1 * (1 - 1e-6)  # the share of it that each query that may fail gets: ten fit, despite rounding
 _MOST_FAILURES = 9  # largest number of queries that may fail: rounding needs the rest
 _ROUNDING = 1e-4  # mu is reduced by this share, because accountants round the privacy losses of every event up
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dplda.runs.run import Run
 
 _COUNTING = ("count", "words")  # kinds of runs whose numbers `dplda report` shows beside topics
+_LISTED = 3  # names of other datasets
 _SLIP = 0.8  # similarity (difflib) from which a name may be a slip for another; a swapped pair among seven has 0.86
 
 
@@ -92,8 +93,15 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
 def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[DatasetRecord]) -> list[str]:
     """Say that a `run` about `model` would charge a name that none of the `records` has, if it would."""
     own = None if model is None else model.facts.dataset
-    if own is None or run.dataset in {own, *(record.name for record in records)}:
+    others = [record.name for record in records if record.runs]
+    if run.dataset in {own, *(record.name for record in records)} or not (own or others):
         return []
+    if own is None:
+        listed = f"{', '.join(others[:_LISTED])}{', ...' * (len(others) > _LISTED)}"
+        return [
+            f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to another one "
+            f"({listed}), add --dataset NAME (in a plan, dataset)."
+        ]
     return [
         f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
         f"these topics were learned, add --dataset {shlex.quote(own)}."

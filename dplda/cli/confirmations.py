@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ def tell_before_charging(
     """Say what may be a mistake in a planned `run` of `corpus`, read with `options`, about a `model` if there is one.
 
     Unless the user is `sure`, ask whether to go on if documents alone would be protected for good although a column
-    seems to name people, and, on a terminal, if the run repeats another. Raises `InputError` if it must ask and cannot,
+    seems to name people, and if the run repeats another. Raises `InputError` if it must ask and cannot,
     `BudgetRefused` for what could not be mended, and `Abort` for no.
     """
     for line in before_charging(run, ledger, model):
@@ -47,8 +46,8 @@ def tell_before_charging(
             "Protect each document by itself?",
             otherwise=f"give --unit-field {people} (in a plan, unit_field), or --yes to protect each by itself.",
         )
-    elif same_run(run, ledger) and sys.stdin.isatty():  # a script that repeats a run means it
-        confirm("Charge it all the same?", otherwise="")
+    elif same_run(run, ledger):
+        confirm("Charge it all the same?", otherwise="give --yes to charge it all the same.")
 
 
 def _forgotten_people(run: Run[Any], ledger: Ledger, corpus: Sequence[str], options: dict[str, Any]) -> str:

@@ -363,7 +363,10 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         found = tables_about(found, folder)  # not those of topics that were merged otherwise
     if not found:
         of = " of all its topics" * bool(runs)
-        raise InputError(f"Run {record.id} has no tables{of}. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
+        same = [each for each in ledger.runs() if each.dataset == record.dataset and tables_of(ledger, each.id)]
+        other = f" Those of {same[-1].id}, free of charge: dplda tables {same[-1].id}." if same else ""
+        make = f"Make one: dplda tabulate {record.id} CORPUS --by COLUMN"
+        raise InputError(f"Run {record.id} has no tables{of}.{other} {make}")
     shown: list[tuple[Tables, TopicModel | None, Path | None]] = []
     for each in found:
         model, file = folder, out if out is None or len(found) == 1 else out.with_stem(f"{out.stem}-{each.run}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dplda.base.config import MINIMUM_LENGTH
 from dplda.base.errors import InputError
 from dplda.model.examples import Examples
 from dplda.model.topic_model import write_atomically
@@ -25,7 +26,6 @@ from dplda.report.pictures import shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.summary import verdict
 from dplda.report.wording import ShownTopics, Wording, shown_topics
-from dplda.runs.counting import counted_units
 from dplda.runs.questions import Findings
 from dplda.runs.released_table import Tables
 
@@ -87,7 +87,7 @@ def _render(
         total=f"epsilon {epsilon:g} at delta {delta:g}" if whole else "",
         dataset=shown(dataset),
         size="" if model is None else ". ".join(filter(None, promise.size(model))),
-        counted=shown(counted_units(privacy.unit)),
+        least=MINIMUM_LENGTH,
         unit=unit,
         verdict=verdict(models)[1:],  # the first line is about publishing
         groups=promises_of([(dataset, privacy)], {} if together is None else {dataset: together}),

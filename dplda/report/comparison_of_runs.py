@@ -195,7 +195,8 @@ def _against(
         alt=f"Heat map of {len(listed)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
-        f"columns are the other runs, by number. {_SCALE}{dash}",
+        f"columns are the other runs, by number. A number is of the topic that a topic is matched with; another may be "
+        f"nearer, as `dplda contrast` of two runs tells. {_SCALE}{dash}",
         definition=_DEFINITION,
         drawing=Heat(
             list(labels.values()), [f"run {i + 1}" for i in others], [cells[topic] for topic in listed], _AGREEMENT

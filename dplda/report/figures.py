@@ -64,8 +64,10 @@ def draw_model(model: TopicModel, what: str, tables: Tables | ReleasedTable | No
         listed = [tables] if isinstance(tables, ReleasedTable) else list(tables) if isinstance(tables, Tables) else []
         if not listed or any(table.noun != ReleasedTable.noun for table in listed):
             raise InputError("tables must be the result of tabulate, or one of its tables.")
-        if any(table.n_topics != len(model.topics) for table in listed):
-            raise InputError("these tables are about the topics of another run.")
+        same = tables.of == model.facts.run if isinstance(tables, Tables) else [*tables.titles] in ([], model.titles())
+        if not same or any(table.n_topics != len(model.topics) for table in listed):
+            named = "" if isinstance(tables, Tables) else ", or their names have changed: give all tables of their run"
+            raise InputError(f"these tables are about the topics of another run{named}.")
         shares = shares_in_all(listed)
         unit = tables.privacy.unit if isinstance(tables, Tables) else model.privacy.unit
         label = label or max(table.warning_label for table in listed)

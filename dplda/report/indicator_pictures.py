@@ -173,7 +173,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
             if not less or all_of_them.low[0, each] >= 1
         )
         sure = ", with 95 %" if less else ""
-        note = "" if table.persons or not told else f"In all groups together{sure}: {told}. "
+        note = "" if table.persons or table.compares_two or not told else f"In all groups together{sure}: {told}. "
         note += f"{_how_to_read(table, names, unit)} "
         note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
     return Picture(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -48,6 +48,7 @@ from dplda.report.wording import DIVIDED, ShownTopics, Wording, is_hidden, shown
 from dplda.runs.questions import beside_topics
 from dplda.runs.released_table import Tables, least_noisy_shares, tables_about
 
+_Kind = TypeVar("_Kind")
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", "group_labels", "made_names"),
@@ -90,16 +91,12 @@ def write_report(
     is nothing to report, a run occurs twice, two runs have no word in common, the wording does not fit, or the file
     cannot be written. Warns (`DpldaWarning`) if the default ledger knows what the page does not say of its total.
     """
-    if isinstance(models, TopicModel):
-        models = [models]
-    if isinstance(tables, Tables):
-        tables = [tables]
-    if not all(isinstance(model, TopicModel) for model in models):
-        raise InputError("a report is of a model, or of several in a list, such as dplda.load('reviews').")
-    if not all(isinstance(each, Tables) for each in tables):
-        raise InputError(
-            "tables must be a result of tabulate, count or distinctive_words, or a list of such results: not tables[0]."
-        )
+    models = _listed(
+        models, TopicModel, "a report is of a model, or of several in a list, such as dplda.load('reviews')."
+    )
+    tables = _listed(
+        tables, Tables, "tables must be results of tabulate, count or distinctive_words, and not tables[0]."
+    )
     if not isinstance(wording, Wording | None):
         raise InputError("wording must be a dplda.report.Wording, such as Wording(title='What patients write').")
     if not models and comparison is None:
@@ -119,6 +116,14 @@ def write_report(
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
+
+
+def _listed(given: Any, kind: type[_Kind], told: str) -> Sequence[_Kind]:
+    """Return what is `given`, one or several of a `kind`, in a list; raises `InputError` for anything else."""
+    listed = [given] if isinstance(given, kind) else given
+    if not isinstance(listed, Sequence) or not all(isinstance(each, kind) for each in listed):
+        raise InputError(told)
+    return listed
 
 
 def _render(

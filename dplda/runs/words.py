@@ -206,8 +206,8 @@ def find_words(
 def _choose_words(gate: Gate, settings: FitSettings, language: str | None) -> tuple[WordFrequencies, dict[str, Any]]:
     """Choose words privately; return them with released facts: the limit on document frequency, and what is above it.
 
-    Public seed words that were not released are added, with frequency 0: they are below the threshold. Raises `UnsupportedByData` if the words in most documents are stop words of another language than
-    `language`.
+    Public seed words that were not released are added, with frequency 0: they are below the threshold. Raises
+    `UnsupportedByData` if the words in most documents are stop words of another language than `language`.
     """
     released = gate.choose_words()
     shares = dict(zip(released.words, released.frequencies, strict=True))

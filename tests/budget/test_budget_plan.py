@@ -57,7 +57,8 @@ def test_every_question_that_may_fail_carries_its_part_of_delta_and_costs_nothin
     asked = (Share("vocabulary", 1.0, selects_words=True), Share("a", 1.0), Share("test", 1.0, count=3))
     testing = (*asked[:2], dataclasses.replace(asked[2], may_fail=True))
     plain, tested = calibrate(asked, 1.0, 1e-6), calibrate(testing, 1.0, 1e-6)
-    assert [event.delta for event in tested] == [1e-9, 0.0, 1e-9, 1e-9, 1e-9]
+    assert [event.delta for event in tested] == pytest.approx([1e-9, 0.0, 1e-9, 1e-9, 1e-9], rel=2e-6)
+    assert math.fsum(event.delta for event in [tested[0]] * 10) <= FAILURE_SHARE * 1e-6, "ten such runs fit"
     assert [event.mechanism for event in tested] == [GAUSSIAN_THRESHOLD, *[GAUSSIAN] * 4]
     for one, other in zip(plain, tested, strict=True):
         assert other.noise_multiplier == pytest.approx(one.noise_multiplier, rel=1e-9)

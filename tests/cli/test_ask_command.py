@@ -213,7 +213,7 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     assert "gutter" not in (home / "again.html").read_text(encoding="utf-8")
     refused = dplda("report", run, counted.json["count"], "-o", "none.html")
     assert (refused.status, "is about other, and these topics are of tickets" in refused.err) == (2, True)
-    refused = dplda("report", counted.json["count"], dplda("count", other, *options, "--json").json["count"])
+    refused = dplda("report", counted.json["count"], dplda("count", other, *options, "--yes", "--json").json["count"])
     assert refused.status == 2
     assert "released no topics" in refused.err
     assert refused.err.rstrip().endswith(f"Or write a page of each: dplda report {counted.json['count']}")

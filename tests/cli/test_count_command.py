@@ -177,7 +177,7 @@ def test_documents_of_persons_are_counted_priced_kept_and_shown_again(dplda, cus
     told = "documents of at least 3 words, of each customer up to 2 in full: "
     fractions = dplda(*by_customer, "--dry-run")
     assert all(text in fractions.out for text in (*ways, hint, "persons: true", "documents_per_person: N"))
-    assert all(text in dplda(*by_customer).out for text in (*ways, "the weight of one"))
+    assert all(text in dplda(*by_customer, "--yes").out for text in (*ways, "the weight of one"))
     assert hint not in dplda(*asked, "--dry-run", "--dataset", "other").out, "documents are the units"
     of_two = (*by_customer, "--documents-per-person", "2")
     private = " ".join(dplda(*of_two, "--by", "team", "--dry-run").out.split())
@@ -431,7 +431,7 @@ def test_counts_of_a_part_are_told_apart_on_the_screen_and_on_the_page(dplda, ti
     fitted = dplda(*fit).json["run"]
     lines = (home / tickets).read_text().splitlines(keepends=True)
     (home / "part.jsonl").write_text("".join(lines[::2]))
-    asked = ("--categories", "c.yaml", "--dataset", "tickets", "--epsilon", "1", "--json")
+    asked = ("--categories", "c.yaml", "--dataset", "tickets", "--epsilon", "1", "--yes", "--json")
     whole, part, latest = (dplda("count", name, *asked) for name in (tickets, "part.jsonl", "part.jsonl"))
     told = f"These are not known to be the documents of run {fitted} of dataset tickets"
     assert [told in " ".join(each.err.split()) for each in (whole, part, latest)] == [False, True, True]

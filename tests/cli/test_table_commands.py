@@ -239,7 +239,7 @@ def test_mistakes_get_one_line(dplda, tickets, fitted, home, words, told):
 
 
 def test_two_names_that_are_no_ranges_of_dates_are_told_how_to_write_ranges(dplda, tickets, fitted, home):
-    halves = ("tabulate", fitted, tickets, "--between", "day=2024-H1", "day=2024-H2", "--epsilon", "0.5")
+    halves = ("tabulate", fitted, tickets, "--between", "day=2024-S1", "day=2024-S2", "--epsilon", "0.5")
     ranges = "compare ranges of dates, such as 2024-01..2024-06 and 2024-07..2024-12."
     assert ranges in dplda(*halves, "--date-format", "%d/%m/%Y").err
     assert ranges.replace("ranges of dates", "ranges of them") in dplda(*halves).err
@@ -448,7 +448,7 @@ def test_merged_topics_have_the_sums_of_the_tables_of_their_run(dplda, tickets, 
     shown = dplda("tables", "./together").out
     assert "All shares with their intervals: dplda tables ./together --csv FILE" in shown
     assert "All certain differences: dplda tables ./together --json" in shown
-    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q", "--yes").status == 0
     assert len(dplda("tables", "together", "--json").json) == 2
     assert dplda("tables", "together", "--csv", "both.csv").status == 0
     files = sorted(home.glob("both-*.csv"))
@@ -465,12 +465,12 @@ def test_tables_of_topics_that_were_merged_otherwise_are_not_shown_as_those_of_a
     assert answer.status == 2
     assert f"Run {fitted} has no tables of all its topics." in answer.err
     assert dplda("tables", own).status == 0
-    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q", "--yes").status == 0
     assert "shares" in dplda("tables", "./together").out
 
 
 def test_a_difference_of_a_topic_called_noise_is_said_to_be_one_of_its_words(dplda, tickets, fitted, home, capsys):
-    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q").status == 0
+    assert dplda("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "-q", "--yes").status == 0
     model, tables = load(fitted), topic_tables(Ledger().runs()[-1], Ledger().runs())
     for verdicts, n in (("weak", "weak"), 0), (("weak", "noise"), 1), (("noise", "noise"), 1):
         capsys.readouterr()

@@ -449,7 +449,8 @@ def test_the_file_is_written_whole_and_says_the_same_each_time(tmp_path: Path) -
 
 @pytest.mark.usefixtures("without_charts")
 def test_what_cannot_be_reported_is_one_clear_line(tmp_path: Path) -> None:
-    for wrong, told in (({"models": "toys"}, "of a model"), ({"tables": [1]}, "tables must be a result of")):
+    for wrong in ({"models": "toys"}, {"models": 1}, {"tables": 1}, {"tables": [1]}):
+        told = "a report is of a model" if "models" in wrong else "tables must be results of"
         with pytest.raises(InputError, match=told):
             write_report(**{"models": [run_model()], "path": tmp_path / "x.html"} | wrong)
     with pytest.raises(InputError, match="at least one run"):
