@@ -636,7 +636,9 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
         budget = f"{name} ({grant}), which shares documents with {run.dataset} (exact, not for publication)"
     report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which {more}"
     if quoted.dataset.refused:
-        report.price += ". But its latest run was refused, since other names share its documents: their budget decides, too."
+        report.price += (
+            ". But its latest run was refused, since other names share its documents: their budget decides, too."
+        )
     else:
         report.price += ", unless other datasets have its documents." if new_name else "."
     if quoted.share_of_mu_squared < quoted.share:
