@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
+from itertools import chain
+from textwrap import wrap
 from typing import Any
 
 import matplotlib
@@ -28,6 +30,7 @@ _WIDTH = 10.0  # of a figure, in inches
 _ROW, _MARGIN = 0.34, 1.1  # height of a bar, and of what is around the bars
 _PANEL_ROW, _PANEL_COLUMNS, _PANEL_MARGIN = 0.23, 3, 0.45  # of the words of a topic
 _NAME = 34  # maximum characters of a topic's name beside or above a drawing
+_TITLE, _LINE = 88, 0.25  # characters of a line of a title, and the inches that a further line takes
 _PART_OF_PANEL = 0.96  # of its width, that a title may take: other resolutions set text a little wider
 _ROOM = 60  # characters that fit beside one another below a heat map
 _SHADES = LinearSegmentedColormap.from_list("dplda", ["#f5f5f3", BLUE])
@@ -112,8 +115,8 @@ def draw_table(table: ReleasedTable) -> Drawing:
     if certain > 1:
         of = f"differences {table.since} hold, all together,"
     line = f"{certain or 'No'} {of} with 95 % probability."
-    if any(rest and tells for rest, tells in zip(table.rest, table.tells.tolist(), strict=True)):
-        line += f" Not drawn, but counted {table.others}: {OTHER}." if table.period_axis is None else ""
+    if table.against_rest and any(rest and tells for rest, tells in zip(table.rest, table.tells.tolist(), strict=True)):
+        line += f" Not drawn, but counted {table.others}: {OTHER}."
     if unit:
         line += table_pictures.without_lines(table)
     return _drawing(label, f"{title}{unit}\n{line}", *_drawn(table_pictures.drawing(table, names)))
@@ -122,10 +125,12 @@ def draw_table(table: ReleasedTable) -> Drawing:
 @quiet()
 def _drawing(label: str, title: str, height: float, draw: Callable[[Figure], None]) -> Drawing:
     """Return a figure with a warning `label`, if any, and a `title`, `height` inches high, on which `draw` draws."""
+    written = [wrap(line, _TITLE) for line in (f"{label}: {title}" if label else title).split("\n")]
+    height += _LINE * sum(len(lines) - 1 for lines in written)
     white = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
     with matplotlib.rc_context({**STYLE, **white}):
         figure = Drawing(figsize=(_WIDTH, height), dpi=100, layout="constrained")
-        figure.suptitle(f"{label}: {title}" if label else title, x=0.01, ha="left")
+        figure.suptitle("\n".join(chain.from_iterable(written)), x=0.01, ha="left")
         draw(figure)
     return figure
 

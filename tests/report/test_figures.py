@@ -132,7 +132,9 @@ def test_a_picture_says_how_many_differences_are_certain(moved: int, told: str) 
     totals[0] += moved, -moved / 2, -moved / 2
     for name, since in (("month(date)", "from one period to the next"), ("ward", "between a group and all others")):
         found = ReleasedTable((name,), (MONTHS,), (False,), totals, totals.sum(axis=1), 3.0)
-        (line,) = [text for text in texts(found.plot()) if "with 95 % probability." in text]
+        title = found.plot().get_suptitle().splitlines()
+        assert max(map(len, title)) < 90, "a longer line would be cut"
+        line = " ".join(title[1:])
         assert ("Not drawn, but counted elsewhere: (all others)." in line) == (name == "ward")
         assert told.format(since) in line
         assert line.startswith(f"{len(found.changes()) or 'No'} ")
