@@ -19,12 +19,13 @@ from dplda.model.topic_model import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.audit.answers import Question
-    from dplda.budget import RunRecord
+    from dplda.budget import Ledger, RunRecord
     from dplda.report import AllRuns, Wording
     from dplda.report.facts import RunWithoutTopics
     from dplda.runs.questions import Findings
     from dplda.runs.released_table import Tables
 
+_LISTED = 3  # runs that read other paths
 _PAGE = "report.html"
 _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
 
@@ -131,7 +132,14 @@ def report(
         together = answers_guarantee(findings, ledger_path, same_text)
         write_answers(findings, output, together, wording=_wording(title, names, hide, run_names), examples=examples)
         _tell_written(output, [answering.id], as_json=as_json, private=findings.privacy.sound)
-        made = [] if as_json else tables_of(open_ledger(ledger_path), answering.id)
+        ledger = open_ledger(ledger_path)
+        if others := _of_other_paths(answering, ledger):
+            say(
+                f"This run read another path than {', '.join(others)} of {answering.dataset}, or read it with other "
+                "options. The page does not say so; if it is of a part of the documents, give it a --title that does.",
+                error=True,
+            )
+        made = [] if as_json else tables_of(ledger, answering.id)
         if later := [each.id for each in made if each.id != answering.id]:
             say(
                 f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with all "
@@ -317,6 +325,16 @@ def _answering(run: str, record: RunRecord | None, ledger_path: Path | None) -> 
             return None
         record = _recorded(facts.run, ledger_path)
     return record if record is not None and (is_plan(record) or indicators_of(record)) else None
+
+
+def _of_other_paths(run: RunRecord, ledger: Ledger) -> list[str]:
+    """Return the last runs on the dataset of `run` that released something and are not known to be of its documents."""
+    from dplda.budget.ledger_records import READ
+
+    same = [each for each in ledger.runs() if (each.dataset, each.batch) == (run.dataset, run.batch)]
+    released = [each for each in same if each.model or each.result]
+    others = [each.id for each in released if each.parameters.get(READ) != run.parameters.get(READ)]
+    return others[-_LISTED:]
 
 
 def _apart(runs: tuple[str, ...], records: Mapping[str, RunRecord | None]) -> tuple[tuple[str, ...], list[RunRecord]]:

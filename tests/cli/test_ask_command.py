@@ -224,6 +224,12 @@ def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dpl
     page = (home / "alone.html").read_text(encoding="utf-8")
     assert "Counts of documents" in page
     assert "gutter" in page
+    assert "read another path" not in alone.err
+    (home / "part.jsonl").write_text("".join(Path(other).read_text().splitlines(keepends=True)[:1000]))
+    part = dplda("count", "part.jsonl", *options, "--json").json["count"]
+    told = dplda("report", part, "-o", "part.html").err
+    assert f"another path than {counted.json['count']}, " in told
+    assert "give it a --title that does" in told
 
 
 def test_a_run_of_a_plan_without_topics_has_a_page_of_its_own_or_shares_that_of_topics(dplda, home, plan):
