@@ -30,7 +30,7 @@ class Shell(BashKernel):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Execute a cell."""
         return super().do_execute(
-            f"(set -e -o pipefail\n{code}\n)", silent, store_history, user_expressions, allow_stdin
+            f"(set -e -o pipefail\n{code}\n) </dev/null", silent, store_history, user_expressions, allow_stdin
         )
 
 
