@@ -9,7 +9,7 @@ from dplda.cli.budget_command import before_charging, same_run
 from dplda.cli.check_command import look
 from dplda.cli.console import confirm, say
 from dplda.text.files import STANDARD_INPUT
-from dplda.text.records import DOCUMENT
+from dplda.text.records import DOCUMENT, plainly_named
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
@@ -55,4 +55,5 @@ def _forgotten_people(run: Run[Any], ledger: Ledger, corpus: Sequence[str], opti
     first = all(record.name != run.dataset or not record.runs for record in ledger.datasets())
     if not first or run.corpus.unit != DOCUMENT or STANDARD_INPUT in corpus:
         return ""
-    return look(corpus, options, any_unit=True).people or ""
+    people = look(corpus, options, any_unit=True).people or ""
+    return people if plainly_named([people]) else ""  # without a header, a name may be of a document
