@@ -104,7 +104,7 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
     for name in ("a", "b"):
         if name == "b":
             assert dplda("budget", "grant", "b", "--epsilon", 5, "--delta", 1e-5).status == 0
-        words = ("--vocabulary", "english:3000", "--tokenizer", "fast", "--quiet")
+        words = ("--vocabulary", "english:3000", "--tokenizer", "fast", "--unit", "document", "--quiet")
         fit = dplda("fit", "s/sample.jsonl.gz", "--dataset", name, "--topics", 2, "--epsilon", 2, *words)
         assert fit.status == 0, fit.err
         assert ("Recognised (exact, not for publication): the documents of b" in " ".join(fit.err.split())) == (

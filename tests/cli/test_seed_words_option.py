@@ -16,7 +16,7 @@ FIT = ("--topics", 4, "--epsilon", 60, "--tokenizer", "fast", "--max-document-fr
 def test_guided_topics_keep_their_names(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", "s", "--documents", 2500).status == 0
     dplda("budget", "grant", "sample", "--epsilon", 200, "--delta", 1e-5)  # nearly no noise
-    corpus = ("s/sample.jsonl.gz", "--text-field", "text")
+    corpus = ("s/sample.jsonl.gz", "--text-field", "text", "--unit", "document")
     listed = dplda("fit", *corpus, *FIT, "--json", "--dataset", "first", "--simulate").err
     assert "needs an unbounded grant" in listed
     fitted = dplda("fit", *corpus, *FIT, "--json").json
