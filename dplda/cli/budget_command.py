@@ -281,6 +281,7 @@ def grant(
             f"budget grant {shlex.quote(named)} ..."
         )
     ledger = open_ledger(ledger_path)
+    earlier = {other.name: str(other.grant) for other in ledger.datasets()}.get(name)
     with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as raised:  # told below
         if unbounded:
             ledger.grant(name, unbounded=True)
@@ -292,7 +293,8 @@ def grant(
     else:
         raises = f" {_sentence(record.raises)}" if record.raises else ""
         declared = f" A document is in up to {record.batches_declared} batches." if record.batches_declared > 1 else ""
-        say(f"{name} may now spend: {record.grant}.{raises}{declared} {_sentence(record.spent_so_far)}")
+        replaced = "" if earlier in (None, str(record.grant)) else f" This replaces {earlier}."
+        say(f"{name} may now spend: {record.grant}.{replaced}{raises}{declared} {_sentence(record.spent_so_far)}")
         say(_sentence(record.guarantee), style="yellow" if raised else None)
         if record.to_tell:
             say(_sentence(record.to_tell))

@@ -61,7 +61,11 @@ def test_a_misspelt_dataset_is_told_which_one_may_be_meant(dplda, saved: str) ->
 
 
 def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str) -> None:
-    assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-6").status == 0
+    before = str(dplda("budget", "show", "reviews", "--json").json["grant"]["epsilon"]).removesuffix(".0")
+    granted = dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-6")
+    assert granted.status == 0
+    assert f"This replaces epsilon {before}, delta 1e-05." in " ".join(granted.out.split())
+    assert "This replaces" not in dplda("budget", "grant", "other", "--epsilon", 20, "--delta", "1e-6").out
     record = dplda("budget", "show", "reviews", "--json").json
     assert record["grant"] == {"epsilon": 20.0, "delta": 1e-6, "unbounded": False, "lapsed": False}
     texts = [line["text"] for line in dplda("budget", "history", "reviews", "--json").json["history"]]
