@@ -89,6 +89,10 @@ class DefaultGrantWarning(DpldaWarning):
     """A run, the first one on a dataset without a grant, fixes the default total for good."""
 
 
+class SmallDeltaWarning(DpldaWarning):
+    """The delta of a grant is smaller than that of runs, so that few of them can choose words or groups privately."""
+
+
 class GateError(RuntimeError):
     """A programming error: the curator refused an unplanned, repeated or misordered release."""
 

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 
 from dplda.base.characters import is_name, replace_unsafe
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings, Range
-from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, warn
+from dplda.base.errors import InputError, LedgerError, RaisedGrantWarning, SmallDeltaWarning, warn
 from dplda.budget import queries, schema
 from dplda.budget.accountant import NOTHING
 from dplda.budget.comparisons import ComparisonLog
@@ -35,7 +35,7 @@ from dplda.budget.events import Event
 from dplda.budget.guarantees import Guarantee
 from dplda.budget.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, RunRecord, Status
 from dplda.budget.privacy_filter import LedgerState, admit, admit_public, refuse_private
-from dplda.budget.quotes import Quote
+from dplda.budget.quotes import Quote, small_delta
 from dplda.budget.reservation import Reservation
 from dplda.budget.schema import Verification
 from dplda.budget.sketches import Fingerprint
@@ -325,6 +325,8 @@ class Ledger:
             )
         elif not unbounded and (record.guaranteed_alone.allows_more or not record.guaranteed_alone.holds):
             warn(f"Dataset {dataset}: {record.in_reports}.", RaisedGrantWarning)
+        if not unbounded and (told := small_delta(delta, "delta=")):
+            warn(f"Dataset {dataset}: {told}", SmallDeltaWarning)
 
     def runs(self) -> list[RunRecord]:
         """List all runs, oldest first."""
@@ -437,6 +439,13 @@ class Ledger:
             meant = "".join(f"Did you mean {close}? " for close in get_close_matches(str(dataset), names, n=1))
             raise InputError(f"Dataset {dataset!r} is not in the ledger. {meant}See: dplda budget show")
         return self._verified_state(session)
+
+
+def usual_ledger(ledger: object = None) -> Ledger:
+    """Return `ledger`, or the usual one if it is None. Raises `InputError` for anything else."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(f"ledger must be a Ledger, such as dplda.Ledger({str(ledger)!r}).")
+    return Ledger() if ledger is None else ledger
 
 
 def _new_dataset(session: Session, dataset: str) -> list[schema.Base]:

@@ -466,7 +466,7 @@ def _check_budget(
             f"{command} --unbounded"
         )
 
-    taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
+    taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run.delta)) / 1000
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if math.isinf(run.epsilon):
         request = f"this run: at delta {run.delta:g} it takes"
@@ -475,8 +475,10 @@ def _check_budget(
 
     spent = whole.less(run.cost)
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
-    epsilon_left = math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000
+    epsilon_left, same = (math.floor(1000 * _gaussian_epsilon(mu_squared, d)) / 1000 for d in (run.delta, grant.delta))
     left = f"epsilon {epsilon_left:g} at delta {run.delta:g} is left"
+    if epsilon_left and run.delta != grant.delta:  # a smaller delta makes the same noise a larger epsilon, even than the grant's
+        left += f", which is as much as epsilon {same:g} at delta {grant.delta:g}"
     helps = []  # empty texts for what nothing but a larger grant helps against
     if whole.mu_squared > grant.capacity.mu_squared:
         helps.append("less" if epsilon_left else "")
@@ -487,7 +489,9 @@ def _check_budget(
             f", but too little delta for another {release}: of the part that is kept for releases that may fail, "
             f"{_delta_left(grant.capacity, whole, run.cost)} is left, and {at_least(run.cost.delta)} needed"
         )
-        smaller = f"the delta of the grant, {grant.delta:g}" if run.delta > grant.delta else ""
+        smaller, fails = "", run.cost.delta * grant.delta / run.delta  # at the delta of the grant
+        if run.delta > grant.delta and spent.delta + fails <= grant.capacity.delta:
+            smaller = f"the delta of the grant ({grant.delta:g})"
         helps.append(" or ".join(filter(None, (smaller, lists))))
     use = f"Use {', and '.join(helps)}" if all(helps) else ""
 
@@ -535,6 +539,6 @@ def _quote_name(name: str, dataset: str) -> str:
     return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
 
 
-def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
-    """Return epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
-    return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))
+def _gaussian_epsilon(mu_squared: float, delta: float) -> float:
+    """Return epsilon for this sum of squared GDP parameters, at `delta` less the part kept for failures."""
+    return accountant.gaussian_epsilon(math.sqrt(mu_squared), delta * (1 - accountant.FAILURE_SHARE))

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dplda.base.config import DEFAULT_GRANT
+from dplda.base.config import DEFAULT_GRANT, PrivacySettings
 from dplda.budget import accountant
 from dplda.budget.accountant import Cost
+from dplda.budget.events import Event
+from dplda.budget.guarantees import Grant
 from dplda.budget.ledger_records import DatasetRecord, finite, names_of, share_of
 
 
@@ -83,6 +85,34 @@ class Quote:
         """
         share = share_of(self.cost, self.dataset.grant.capacity)
         return {"dataset": self.dataset.name, "mu_squared": finite(self.cost.mu_squared), "share": share}
+
+
+def small_delta(granted: float, setting: str) -> str:
+    """Say that runs take a larger delta than `granted`, and how to `setting` it: ``--delta`` or ``delta=``."""
+    usual = PrivacySettings().delta
+    if granted >= usual:
+        return ""
+    return (
+        f"Runs take delta {usual:g} of their own unless you say otherwise, and finding words or groups privately "
+        f"spends some of it, so that few such runs fit: give your runs {setting}{granted:g}."
+    )
+
+
+def larger_delta(
+    dataset: str, delta: float, plan: Iterable[Event], records: Iterable[DatasetRecord], setting: str
+) -> str:
+    """Say that a run whose `plan` may fail has a larger `delta` than the grant of `dataset` among `records`.
+
+    Empty if it has not. `setting` is as in `small_delta`.
+    """
+    granted = next((record.grant for record in records if record.name == dataset), Grant())
+    if granted.unbounded or delta <= granted.delta or not any(event.delta for event in plan):
+        return ""
+    return (
+        f"This run has delta {delta:g}, and the grant of {dataset} has {granted.delta:g}: choices of words and groups "
+        "take a part of the grant's delta in proportion to that of their run, so that few fit. "
+        f"{setting}{granted.delta:g} leaves room for more runs."
+    )
 
 
 def fixed_by_default(dataset: str, records: Iterable[DatasetRecord]) -> str:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     from dplda.runs.questions import Findings
 
 
+def _refuse(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(f"the questions share what the plan has: write {option.name}: {value} into it.", context)
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("corpus", nargs=-1)
@@ -55,6 +60,8 @@ if TYPE_CHECKING:
 @click.option(
     "--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the model of a fit [models]."
 )
+@click.option("--epsilon", hidden=True, help="In the plan.", expose_value=False, callback=_refuse)
+@click.option("--delta", hidden=True, help="In the plan.", expose_value=False, callback=_refuse)
 @remote_option
 @click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake.")
 @dry_run_option

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.base.config import DEFAULT_GRANT, PrivacySettings
-from dplda.base.errors import BudgetRefused, LedgerError, RaisedGrantWarning
+from dplda.base.errors import BudgetRefused, DpldaWarning, LedgerError, RaisedGrantWarning
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
@@ -71,20 +71,21 @@ def before_charging(run: Run[Any], ledger: Ledger, model: TopicModel | None = No
     Raises `BudgetRefused` for one that could not be mended.
     """
     from dplda.budget.ledger_records import Status
-    from dplda.budget.quotes import fixed_by_default
+    from dplda.budget.quotes import fixed_by_default, larger_delta
 
     records = ledger.datasets()
     done = [each for each in ledger.runs() if each.dataset == run.dataset and each.status == Status.DONE]
     read = ledger.place_codes([run.corpus.identity])
     repeated = same_run(run, ledger)
     fixed = fixed_by_default(run.dataset, records)
+    larger = larger_delta(run.dataset, run.privacy.delta, run.events, records, "--delta ")
     if fixed:
         _refuse_slip(run, records)
         fixed += f" dplda budget grant {shlex.quote(run.dataset)} --epsilon E --delta D"
     return [
         *_new_name(run, model, records),
         *([fixed] if fixed and not run.reason else []),
-        *_larger_delta(run, records),
+        *([larger] if larger and not run.reason else []),
         *_other_documents(run, done, read),
         *([repeated] if repeated else []),
     ]
@@ -105,20 +106,6 @@ def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[Dataset
     return [
         f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
         f"these topics were learned, add --dataset {shlex.quote(own)}."
-    ]
-
-
-def _larger_delta(run: Run[Any], records: Sequence[DatasetRecord]) -> list[str]:
-    """Say that a `run` that may fail has a larger delta than the grant of its dataset among `records`, if it has."""
-    from dplda.budget.guarantees import Grant
-
-    granted = next((each.grant for each in records if each.name == run.dataset), Grant())
-    if run.reason or granted.unbounded or run.privacy.delta <= granted.delta or not any(e.delta for e in run.events):
-        return []
-    return [
-        f"This run has delta {run.privacy.delta:g}, and the grant of {run.dataset} has {granted.delta:g}: choices of "
-        "words and groups take a part of the grant's delta in proportion to that of their run, so that few fit. "
-        f"--delta {granted.delta:g} leaves room for more runs."
     ]
 
 
@@ -162,7 +149,8 @@ def _other_documents(run: Run[Any], earlier: Sequence[RunRecord], read: Sequence
         return []
     return [
         f"These are not known to be the documents of run {latest.id} of dataset {run.dataset}: this run reads another "
-        "path, or reads it with other options. `dplda report` says so beside its numbers."
+        "path, or reads it with other options. A page of both says so beside its numbers; a page of this run alone "
+        "does not: give that a --title which says what was read."
     ]
 
 
@@ -282,7 +270,7 @@ def grant(
         )
     ledger = open_ledger(ledger_path)
     earlier = {other.name: str(other.grant) for other in ledger.datasets()}.get(name)
-    with warnings.catch_warnings(record=True, action="always", category=RaisedGrantWarning) as raised:  # told below
+    with warnings.catch_warnings(record=True, action="always", category=DpldaWarning) as raised:  # told below
         if unbounded:
             ledger.grant(name, unbounded=True)
         elif epsilon is not None and delta is not None:
@@ -295,21 +283,21 @@ def grant(
         declared = f" A document is in up to {record.batches_declared} batches." if record.batches_declared > 1 else ""
         replaced = "" if earlier in (None, str(record.grant)) else f" This replaces {earlier}."
         say(f"{name} may now spend: {record.grant}.{replaced}{raises}{declared} {_sentence(record.spent_so_far)}")
-        say(_sentence(record.guarantee), style="yellow" if raised else None)
+        say(
+            _sentence(record.guarantee),
+            style="yellow" if any(each.category is RaisedGrantWarning for each in raised) else None,
+        )
         if record.to_tell:
             say(_sentence(record.to_tell))
         if epsilon is not None and delta is not None:
+            from dplda.budget.quotes import small_delta
             from dplda.report import promise
 
             largest = max(epsilon, *listed, 0.0)
             for line in promise.weaknesses(largest, delta, promise.success_under_filter(largest, delta)):
                 say(line, style="yellow")
-            if delta < PrivacySettings().delta:
-                say(
-                    f"Runs take --delta {PrivacySettings().delta:g} of their own unless you say otherwise, and finding "
-                    f"words or groups privately spends some of it: give your runs --delta {delta:g}.",
-                    style="yellow",
-                )
+            if told := small_delta(delta, "--delta "):
+                say(told, style="yellow")
         others = [other for other in ledger.datasets() if other.name != name]
         if not record.runs and (near := get_close_matches(name, [other.name for other in others], n=1)):
             if any(other.name == near[0] and other.runs for other in others):

@@ -298,7 +298,8 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     elif 0 < n_missing < len(sample.rows):
         missing = _records(n_missing, sample, "has", "have")
         report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
-    texts = [row[name] for row in sample.rows for name in names if isinstance(row.get(name), str)]
+    texts = [" ".join(text for name in names if isinstance(text := row.get(name), str)) for row in sample.rows]
+    texts = [text for text in texts if text]
     marked = sum(_HTML.search(text) is not None for text in texts)
     if marked > 0.02 * len(texts):
         report.remarks.append(

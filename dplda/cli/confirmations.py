@@ -30,12 +30,13 @@ def tell_before_charging(
 
     Unless the user is `sure`, ask whether to go on if documents alone would be protected for good although a column
     seems to name people, and if the run repeats another. Raises `InputError` if it must ask and cannot,
-    `BudgetRefused` for what could not be mended, and `Abort` for no.
+    `BudgetRefused` for what could not be mended or paid, and `Abort` for no.
     """
     for line in before_charging(run, ledger, model):
         say(line, error=True)
     if sure or run.reason:
         return
+    run.quote(ledger)  # one that is refused anyway needs no answer
     if people := _forgotten_people(run, ledger, corpus, options):
         say(
             f"{people!r} seems to name people with several documents. The first run on dataset {run.dataset} fixes for "

@@ -267,7 +267,10 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
     if as_json:
         print_json(_contrast_record(models, compared, shares))
         return
-    runs = [model.facts.run or given for model, given in zip(models, (first, second), strict=True)]
+    runs = [
+        f"{model.facts.run or given}{' (merged)' * (model.facts.merged is not None)}"
+        for model, given in zip(models, (first, second), strict=True)
+    ]
     names = [[f"{topic} {title}" for topic, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:

@@ -142,14 +142,14 @@ def report(
         made = [] if as_json else tables_of(ledger, answering.id)
         if later := [each.id for each in made if each.id != answering.id]:
             say(
-                f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with all "
-                f"tables: dplda report {later[-1]} -o FILE"
+                f"Later tables of its topics are not on this page: {', '.join(later)}. A page of the topics with these "
+                f"tables, and with the latest counts and words of {answering.dataset}: dplda report {later[-1]} -o FILE"
             )
         return
     found = _models(runs, records, ledger_path)
     models, wording = list(found.values()), _wording(title, names, hide, run_names, len(found))
     write_page(list(found), models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
-    named = [model.facts.run for model in models]
+    named = [*(model.facts.run for model in models), *(run.id for run in counted)]
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
         hint = "--title, --run-name and --hide give it a title, name its runs and leave words out"
@@ -253,7 +253,10 @@ def _wording(
     if names and n_runs > 1:
         raise click.UsageError("--name works for a report of one run. Report each run by itself to name its topics.")
     if run_names and n_runs == 1:
-        raise click.UsageError("--run-name works for a report of several runs. One run has a title: --title TEXT")
+        raise click.UsageError(
+            "--run-name names several runs with topics by their number on the page, and this page has one such run. "
+            "Runs of counts and words go by their ids. A page has a title: --title TEXT"
+        )
     if title is not None and not title.strip():
         raise click.UsageError("--title is empty.")
     return Wording(
@@ -416,8 +419,11 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None, counted: Seq
     indicators += [answers for dataset in datasets if not counted for answers in latest_indicators(ledger, dataset)]
     named = {answers.run for answers in indicators}
     left = [run.id for run in runs if run.dataset in datasets and run.id not in named and indicators_of(run)]
-    if counted and left:
-        say(f"Counts and words of runs that are not named are not on the page: {', '.join(left)}.", error=True)
+    if left:
+        why = "of runs that are not named" if counted else "that later ones by the same columns replace"
+        beside = f"dplda report {shlex.quote(names[0] or 'RUN')} {shlex.quote(left[-1])}"
+        instead = "" if counted else f" To show them instead: {beside}"
+        say(f"Counts and words {why} are not on the page: {', '.join(left)}.{instead}", error=True)
     return [
         *(tables for name in names for tables in best_tables(ledger, name)),
         *(beside_topics(answers, models, runs) for answers in indicators),

@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from dplda.learning.estimates import Estimates
     from dplda.model import TopicModel
     from dplda.runs.corpus import Corpus
+    from dplda.runs.group_check import Misfits
     from dplda.runs.released_table import ReleasedTable, Tables
     from dplda.runs.run import Run
-    from dplda.runs.tabulation import Grouping, Misfits
+    from dplda.runs.tabulation import Grouping
     from dplda.text.categories import Categories
     from dplda.text.sampling import Sample
 
@@ -60,7 +61,7 @@ _OTHERWISE = "pass --yes to go on all the same, or name another column or list."
 sampling_option = click.option(
     "--sampling",
     is_flag=True,
-    help="Widen the intervals, because the documents are a sample of a larger population.",
+    help="Widen the intervals of shares, because the documents are a sample of a larger population.",
 )
 _out_option = click.option(
     "--out",
@@ -157,7 +158,7 @@ def tabulate(
     settings = question_settings(options)  # refused before anything is read
     wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    if run == model.facts.dataset and not (as_json or quiet):
+    if run == model.facts.dataset and not as_json:
         say(f"Topics of run {model.facts.run}, the latest of {run}.", error=True)
     source = read_asked(corpus, options, wanted, None, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
@@ -285,8 +286,7 @@ def ask_about_misfits(
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
     """List, for each attribute, which values of the `sample` or of a store's first documents are in no group."""
-    from dplda.runs.group_check import look_at_groups
-    from dplda.runs.tabulation import misfits_of
+    from dplda.runs.group_check import look_at_groups, misfits_of
     from dplda.text.records import group_value
 
     if sample is None or sample.located.is_folder:
@@ -436,6 +436,10 @@ def show_answer(
         say(statement.reason, style="bold red")
     show()
     say("")
+    if any(table.sampling for table in found):
+        from dplda.report.wording import intervals_cover
+
+        say(intervals_cover(found))
     again, numbers = f"dplda tables {shlex.quote(name or found.run)}", "numbers" if what == "counts" else "shares"
     say(f"Wrote {out}." if out is not None else f"All {numbers} with their intervals: {again} --csv FILE")
     if what != "words" and any(table.by for table in found):

@@ -96,14 +96,14 @@ class Attribute:
             return "yes" if str(self.answer) in value.split() else "no"
         if not self.has_dates:
             return None if value == OTHER else value  # OTHER is the name of a row
-        days = self._days(value)
+        days = self.days(value)
         if days is None:
             return None
         if self.period in PERIODS:
             return PERIODS[self.period](days[0])
         return next((each.name for each in self.ranges if each.contains(days)), OTHER)
 
-    def _days(self, value: str) -> tuple[date, date] | None:
+    def days(self, value: str) -> tuple[date, date] | None:
         """Return the first and the last day of the date `value`; None if it is no date.
 
         Where dates are in a range, a value may also name a month or another period, which has several days.

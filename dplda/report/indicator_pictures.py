@@ -37,7 +37,7 @@ from dplda.report.table_pictures import (
     of_groups,
     told_private,
 )
-from dplda.report.wording import is_hidden
+from dplda.report.wording import intervals_cover, is_hidden
 from dplda.runs.counting import count_less, counted_in, size_heading, what_counts, what_intervals_hold, who_counts_less
 from dplda.runs.indicator_tables import (
     MORE_CERTAIN,
@@ -174,8 +174,7 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         )
         sure = ", with 95 %" if less else ""
         note = "" if table.persons or table.compares_two or not told else f"In all groups together{sure}: {told}. "
-        note += f"{_how_to_read(table, names, unit)} "
-        note += f"{certain_differences(table, every)}{_told_alike(table, every)}"
+        note += f"{certain_differences(table, every)}{_told_alike(table, every)} {_how_to_read(table, names, unit)}"
     return Picture(
         name=name,
         title=_title(table, shown(unit), by) + (f", summed from the table by {of}" if of else ""),
@@ -185,8 +184,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
         further=further_differences(table, every),
         table=_count_numbers(table, order, by, unit),
         definition=f"{_told_rules(table, unit)}{told_private(table, unit)}Of one {shown(unit)}, these counts and "
-        f"others of their run together reveal at most what {guarantee_in_words(counts)} allows. Intervals cover the "
-        "noise, and not the error of a sample.",
+        f"others of their run together reveal at most what {guarantee_in_words(counts)} allows. "
+        f"{intervals_cover([table])}",
     )
 
 

@@ -17,7 +17,7 @@ from dplda.report import indicator_pictures, page, summary
 from dplda.report.pictures import Table, shown
 from dplda.report.promise import unit_of
 from dplda.report.table_pictures import category_of, heading, in_words, told_counted, told_private
-from dplda.report.wording import Wording, shown_topics
+from dplda.report.wording import Wording, intervals_cover, shown_topics
 from dplda.runs.counting import counted_as
 from dplda.runs.evaluation import Evaluation
 from dplda.runs.indicator_tables import OWN_WORDS, WEIGHED, CountTable, WordTable
@@ -58,7 +58,7 @@ def tables_html(tables: Tables) -> str | None:
     ]
     if len(titled) < len(parts):
         return None
-    return _result(titled, _stamp(tables.privacy), _revealed(tables.privacy, "these tables together"))
+    return _result(titled, _stamp(tables.privacy), _revealed(tables.privacy, "these tables together", tables))
 
 
 def evaluation_html(found: Evaluation) -> str:
@@ -117,13 +117,13 @@ def _stamp(privacy: PrivacyStatement) -> list[str]:
     return [f"{label}: {page.reason_of(privacy)}. Do not publish these numbers."] if label else []
 
 
-def _revealed(privacy: PrivacyStatement, what: str) -> list[str]:
+def _revealed(privacy: PrivacyStatement, what: str, tables: Tables | None = None) -> list[str]:
     if not privacy.sound:
         return []
     epsilon = f"epsilon {at_least(privacy.epsilon)}, delta {privacy.delta:g}"
     return [
-        f"Of one {shown(privacy.unit)}, {what} may reveal what {epsilon} allows, and no more. Intervals cover the "
-        "noise, and not the error of a sample."
+        f"Of one {shown(privacy.unit)}, {what} may reveal what {epsilon} allows, and no more. "
+        f"{intervals_cover(tables or ())}"
     ]
 
 

@@ -94,8 +94,12 @@ def _use(judged: Sequence[TopicModel]) -> str:
         return f"The topics are useful: {told}"
     if clear:
         return f"Use the topics with care: only {told}"
+    if all(verdict == "noise" for model in judged for verdict in model.verdicts):
+        return (
+            f"The topics are not useful: all {total} are noise, and an ordinary fit would probably find none of them."
+        )
     return (
-        f"The topics are not useful: none of the {total} topics is clear. Of none is it sure enough that an ordinary "
+        f"Take the topics as hints: none of the {total} topics is clear. Of none is it sure enough that an ordinary "
         "fit, without noise, would find it."
     )
 

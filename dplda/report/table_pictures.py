@@ -29,7 +29,7 @@ from dplda.report.pictures import (
     shown,
     with_interval,
 )
-from dplda.report.wording import DIVIDED, ShownTopics
+from dplda.report.wording import DIVIDED, ShownTopics, intervals_cover
 from dplda.runs.private_groups import were_found
 from dplda.runs.released_table import ReleasedTable, Tables, counted
 
@@ -112,7 +112,7 @@ def definition(table: ReleasedTable, tables: Tables, model: TopicModel | None, b
     told = f"{told_private(table, unit)}{told_counted(table, unit)}{promise.units_of_topics(model, tables)}"
     return (
         f"{told} Of one {unit}, this table and others of its run together reveal at most what "
-        f"{guarantee_in_words(tables)} allows{besides}. Intervals cover the noise, and not the error of a sample."
+        f"{guarantee_in_words(tables)} allows{besides}. {intervals_cover([table])}"
     )
 
 
@@ -196,7 +196,7 @@ def _picture(
         name=name,
         title=heading(table, by) + elsewhere,
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {by}.",
-        note=f"{note} {certain_differences(table, names)}",
+        note=f"{certain_differences(table, names)} {note}",
         further=further_differences(table, names),
         drawing=drawing(table, names),
         table=_numbers(table, names, by, tables.privacy.unit),

@@ -9,6 +9,7 @@ from dplda.base.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.examples import Examples
 from dplda.report.pictures import shown
+from dplda.runs.released_table import ReleasedTable
 from dplda.text.reading_options import JOINER
 
 _CARD_WORDS = 10  # maximum number of words listed for a topic
@@ -19,6 +20,17 @@ DIVIDED = (
     "may be far larger than the part of the text that is about a topic"
 )
 """What shares of prior topics are in tables, in words."""
+
+
+def intervals_cover(tables: Iterable[ReleasedTable]) -> str:
+    """Say what the intervals of `tables` cover."""
+    if any(table.sampling for table in tables):
+        return (
+            "Intervals of shares, and of their differences, cover the noise and the error of a sample: they are about "
+            "a larger population that these documents stand for. Intervals of numbers cover the noise alone: they are "
+            "about these documents."
+        )
+    return "Intervals cover the noise, and not the error of a sample."
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,6 @@ class Advice:
         return (
             f"Expect topics {kinds}: about {self.words:,} words would be learned from, and of measured runs with "
             f"{measured} words, an ordinary fit, without noise, usually had {real}, too."
-            f"{' A report calls topics of which none is clear not useful.' * (self.words < _MANY_WORDS)}"
         )
 
 

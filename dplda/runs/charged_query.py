@@ -122,6 +122,12 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
 
     The settings are language, lemmas, tokenizer and ngrams.
     """
+    if corpus.reading and not model.facts.reading:
+        warn(
+            "The topics were learned from counts, so that it is not known how their words were found: words that this "
+            "corpus writes otherwise are not found. Counts of these words (Corpus.from_counts) are surely alike."
+        )
+        return
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
         asked, learned = corpus.reading.get(name), model.facts.reading.get(name)
         if corpus.reading and asked != learned and {asked, learned} - {None, False}:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from dplda.base.characters import is_name
-from dplda.base.errors import InputError
+from dplda.base.errors import InputError, warn
 from dplda.base.progress import NoProgress, Progress, following
 from dplda.learning.synthetic import synthetic
 from dplda.private.store.count_store import CountStore, is_partial, is_store
@@ -98,8 +98,8 @@ class Corpus:
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
         as ``"customer"`` (default ``"unit"``). `groups` maps names to a value of each row, such as a product or a
         date, by which tables can be made. A row with an entry that is not a whole number of occurrences
-        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if most rows
-        have such an entry, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
+        contributes nothing. Raises `InputError` if shapes disagree, and if most rows have such an entry, as in a matrix
+        of tf-idf weights; without `refuse_weights` it warns of these. Both depend on the documents and are not private.
         """
         _check_name(name)
         if unit is not None and (units is None or unit == DOCUMENT):
@@ -108,12 +108,15 @@ class Corpus:
                 f"{DOCUMENT!r}."
             )
         store = store_from_matrix(counts, vocabulary, units, unit or "unit", groups)
-        if refuse_weights and 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
-            raise InputError(
+        if 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
+            told = (
                 "Most rows of counts hold values that are not counts (fractions, negative numbers or NaN, as in tf-idf "
                 "weights). Give numbers of occurrences: use sklearn's CountVectorizer, without a TfidfTransformer. "
                 "(Exact, not private, not for publication.)"
             )
+            if refuse_weights:
+                raise InputError(told)
+            warn(f"{told} In this simulation these rows contribute nothing; a run that is charged is refused.")
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, Prepared(store, name), public_vocabulary=words)
 
@@ -259,7 +262,7 @@ class Corpus:
     @property
     def is_text(self) -> bool:
         """Whether the documents are text, so that the options about words apply, and not counts or a store."""
-        return isinstance(self._preparation, RawFiles) and bool(self.reading)
+        return isinstance(getattr(self._preparation, "source", None), TextSource)
 
     def raw_texts(self) -> Iterator[TextRecord | Defect]:
         """Read the texts of the documents, in order, without keeping anything. Exact and private.

@@ -46,7 +46,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Each row of a matrix is a document and, unless `fit` gets `units`, a unit of its own: documents of one person are
     then protected one by one, and not the person. A row with an entry that is not a nonnegative whole number
     contributes nothing. A matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is
-    charged. Every fit is charged to `dataset` in the ledger.
+    charged, and a simulation warns of it. Every fit is charged to `dataset` in the ledger.
 
     There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
@@ -137,8 +137,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         if charged and words is None:
             warn(
-                "The columns of X have no names: the model calls its words word0, word1, ... Give their names, in the "
-                "order of the columns, with public_vocabulary=WORDS.",
+                "The columns of X have no names: the model calls its words word0, word1, ... and the ledger recognises "
+                "the documents only in matrices without names. Give their names, in the order of the columns, with "
+                "public_vocabulary=WORDS.",
             )
         words = words or [f"word{i}" for i in range(X.shape[1])]
         column = getattr(units, "name", None)

@@ -20,6 +20,7 @@ from dplda.base.characters import one_line
 from dplda.base.errors import InputError
 from dplda.base.progress import NoProgress, Progress
 from dplda.budget import Ledger
+from dplda.budget.ledger import usual_ledger
 from dplda.model.examples import LONGEST, Example, Examples
 from dplda.model.topic_model import TopicModel
 from dplda.private.store.fingerprint import document_codes
@@ -60,7 +61,7 @@ def examples(
     warn_of_other_words(model, corpus)
     key, private = b"", np.zeros(0, np.uint64)
     if not local:
-        ledger = Ledger() if ledger is None else ledger
+        ledger = usual_ledger(ledger)
         ledger.check_not_private(corpus.name or "", corpus.places)
         key, private = ledger.key, ledger.private_documents()
     defects = Counter[Defect]()

@@ -253,7 +253,7 @@ class FitOptions:
         elif isinstance(seeds, Mapping):
             for name, words in seeds.items():
                 if words is not None and not _is_listed(words):
-                    raise InputError(f"seed_words must be lists of words, such as {{{name!r}: ['refund', 'money']}}.")
+                    raise InputError(f"seed_words must be lists of words, such as {{{name!r}: ['first', 'second']}}.")
             guided = {name: tuple(words or ()) for name, words in seeds.items()}
         elif isinstance(seeds, str) or not all(isinstance(name, str) for name in seeds):
             raise InputError("seed_words must map names of topics to words, or be a list of names.")

@@ -19,6 +19,7 @@ from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import FAILURE_SHARE, calibrate, capacity, gaussian_epsilon, run_epsilon
 from dplda.budget.database import default_path
 from dplda.budget.events import Event, PrivacyStatement
+from dplda.budget.ledger import usual_ledger
 from dplda.budget.ledger_records import READ, released_in_words
 from dplda.learning.settings import DEFAULTS
 from dplda.model.topic_model import TopicModel
@@ -411,7 +412,7 @@ def load_tables(run: str, *, sampling: bool = False, ledger: Ledger | None = Non
     """
     if ledger is None and not default_path().exists():
         raise InputError(f"{run!r} has no tables: there is no ledger that could know it.")
-    ledger = ledger or Ledger()
+    ledger = usual_ledger(ledger)
     named, runs = ledger.run(run), ledger.runs()
     refuse_unanswered(named)
     made = parts_of(named) if named.result is not None else tables_of(ledger, named.id)

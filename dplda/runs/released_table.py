@@ -175,7 +175,8 @@ class ReleasedTable:
     def no_changes(self) -> str:
         """What is so if `changes` are none, in words."""
         slow = "" if self.period_axis is None else " A slow rise or fall is not looked for here: compare two ranges."
-        return f"No difference {self.since} holds with 95 % probability.{slow}"
+        alone = " One that was asked for alone (--between) needs less." * (len(self.rows) > 2)
+        return f"No difference {self.since} holds, if all are to hold together with 95 % probability.{alone}{slow}"
 
     @property
     def _summed(self) -> np.ndarray:

@@ -32,6 +32,7 @@ from dplda.base.errors import (
     DpldaWarning,
     InputError,
     SharedDocumentsWarning,
+    SmallDeltaWarning,
     UnsupportedByData,
     warn,
 )
@@ -41,7 +42,7 @@ from dplda.budget import Ledger, Quote, Reservation, RunRecord, Status
 from dplda.budget.accountant import Cost, cost, run_epsilon
 from dplda.budget.events import Event, PrivacyStatement, at_least, base_of, merge_events
 from dplda.budget.ledger_records import PLACES, READ
-from dplda.budget.quotes import fixed_by_default
+from dplda.budget.quotes import fixed_by_default, larger_delta
 from dplda.budget.sketches import Fingerprint
 from dplda.learning.settings import FitSettings
 from dplda.model.topic_model import TEXT_FILE, TopicModel, release_space, reserve_space
@@ -139,14 +140,19 @@ class Run(Generic[Result]):
         progress: Progress | None = None,
         seconds: dict[str, float] | None = None,
     ) -> Result:
-        """Warn (`DefaultGrantWarning`) if the run fixes the total of its dataset, and `execute` it.
+        """Warn of what cannot be undone, and `execute` the run.
 
-        For programs; the command line has words of its own. Without a `ledger`, it is the usual one.
+        The warnings are `DefaultGrantWarning` if it fixes the total of its dataset, and `SmallDeltaWarning` if its
+        delta is larger than that of the grant. For programs; the command line has words of its own. Without a
+        `ledger`, it is the usual one.
         """
         named, ledger = ("dplda.Ledger()", Ledger()) if ledger is None else ("ledger", ledger)
-        told = fixed_by_default(self.dataset, ledger.datasets()) if isinstance(ledger, Ledger) else ""
-        if told and not self.reason:
-            warn(f"{told} {named}.grant({self.dataset!r}, epsilon=E, delta=D)", DefaultGrantWarning)
+        if isinstance(ledger, Ledger) and not self.reason:
+            records = ledger.datasets()
+            if told := fixed_by_default(self.dataset, records):
+                warn(f"{told} {named}.grant({self.dataset!r}, epsilon=E, delta=D)", DefaultGrantWarning)
+            if told := larger_delta(self.dataset, self.privacy.delta, self.events, records, "delta="):
+                warn(told, SmallDeltaWarning)
         return self.execute(ledger, folder=folder, progress=progress, seconds=seconds)
 
     def execute(

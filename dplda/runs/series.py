@@ -14,7 +14,7 @@ from dplda.base.config import RANGES
 from dplda.base.distributions import SAME, match_topics, on_words
 from dplda.base.errors import InputError, warn
 from dplda.budget.database import default_path
-from dplda.budget.ledger import Ledger
+from dplda.budget.ledger import Ledger, usual_ledger
 from dplda.budget.ledger_records import RunRecord, Status, released_in_words
 from dplda.learning.recovery import Learned
 from dplda.learning.settings import DEFAULTS
@@ -54,7 +54,7 @@ def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
         return Path(name)
     if ledger is None and not os.path.exists(default_path()):
         raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
-    return _folder((ledger or Ledger()).run(str(name)))
+    return _folder(usual_ledger(ledger).run(str(name)))
 
 
 def _folder(run: RunRecord) -> Path:

@@ -1,7 +1,6 @@
 """`tabulate`: releases tables of topics by groups, one charged event for each table (docs/privacy.md, T10).
 
-The module also parses by what tables are grouped (`groupings`), tells the owner of the documents, exactly and not
-privately, how many of them would be in no group (`misfits`), and finds released tables in the ledger.
+The module also parses by what tables are grouped (`groupings`), and finds released tables in the ledger.
 """
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
@@ -23,6 +21,7 @@ from dplda.base.errors import DpldaError, InputError, UnsupportedByData
 from dplda.budget import Ledger, RunRecord
 from dplda.budget.accountant import Share
 from dplda.budget.events import Event, Stage
+from dplda.budget.ledger import usual_ledger
 from dplda.budget.ledger_records import READ
 from dplda.learning.estimates import Estimates
 from dplda.learning.settings import DEFAULTS
@@ -40,18 +39,14 @@ from dplda.runs.released_table import ReleasedTable, Tables, least_noisy_shares,
 from dplda.runs.run import Run
 from dplda.runs.series import UNNAMED
 from dplda.text.categories import public_digest
-from dplda.text.dates import check_date_format, date_formats, date_ranges, days_of, have_offset, say_formats
+from dplda.text.dates import check_date_format, date_ranges, days_of
 from dplda.text.records import DOCUMENT, group_value
 
 _Tables = TypeVar("_Tables", bound=Tables)
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
-_MOST = 0.5  # share of misfits above which a table may be a mistake
-_ENOUGH = 20  # records that show whether values differ from one to the next
-_FEW = 0.1  # share up to which they do not show that the dates have another format
-_RANGES = "such as 2024-01..2024-06 and 2024-07..2024-12"
-_ISO = "ISO 8601, such as 2024-03-31"
+EXAMPLE_RANGES = "such as 2024-01..2024-06 and 2024-07..2024-12"
 _TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
 _MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
@@ -107,7 +102,7 @@ def tabulate(
         model, corpus, tables, epsilon, delta, zone=zone, date_format=date_format, sampling=sampling, **options
     )
     found, ledger = ask(run, options), options.get("ledger")
-    return found if ledger is False else with_documents(found, (ledger or Ledger()).runs())
+    return found if ledger is False else with_documents(found, usual_ledger(ledger).runs())
 
 
 def plan_tables(
@@ -373,7 +368,7 @@ def groupings(
         tables = *tables, (_comparison(between, _dated(tables), zone, date_format),)
     if (date_format or zone != "UTC") and not _dated(tables):
         given = "a date format" if date_format else "a time zone"
-        ranges = "" if between is None else f", or compare ranges of dates, {_RANGES}"
+        ranges = "" if between is None else f", or compare ranges of dates, {EXAMPLE_RANGES}"
         raise InputError(f"{given} is given, but no table is by period: group by month(COLUMN){ranges}.")
     return tables or ((),)
 
@@ -442,9 +437,11 @@ def _grouping(
     return Grouping(attribute, tuple(dict.fromkeys(period_of(first + timedelta(days=day)) for day in range(days + 1))))
 
 
-def _group_names(column: str, values: Sequence[object]) -> tuple[str, ...]:
+def _group_names(column: str, values: Iterable[object]) -> tuple[str, ...]:
+    if isinstance(values, Iterable) and not isinstance(values, str | Mapping | Set) and getattr(values, "ndim", 1) == 1:
+        values = list(values)  # also those of an array or a column
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise InputError(f"the groups of {column!r} must be a list of its values.")
+        raise InputError(f"the groups of {column!r} must be a list of its values, and not {type(values).__name__}.")
     if any(isinstance(value, bool) for value in values):
         raise InputError(f"the groups of {column!r} are truth values: group by bool({column}), without a list.")
     names = [group_value(value) for value in values]
@@ -469,114 +466,6 @@ def _day(name: str, value: str | date | None) -> date | None:
         raise InputError(
             f"the {name} day must be a day such as 2024-03-01, or a month or another period, got {value!r}."
         ) from None
-
-
-@dataclass(frozen=True)
-class Misfits:
-    """The shares, by reason, of those of `n` documents that are in no group of the attribute `name`; exact."""
-
-    name: str
-    n: int
-    shares: dict[str, float]
-    formats: tuple[str, ...] = ()
-    """Other formats that read the dates, if the one that was named does not."""
-    absent: tuple[str, ...] = ()
-    """Those of two groups, which are compared, or of all listed groups, that none of the documents is in."""
-    doubtful: bool = False
-    """Whether a table would probably say little, or dates may be read wrongly."""
-    hint: str = ""
-    """What else the values show, in words."""
-    whole: bool = False
-    """Whether these are all documents, and not only the first ones."""
-
-    def __str__(self) -> str:
-        return self.in_words()
-
-    def in_words(self, given_by: str = "date_format=") -> str:
-        """Tell the misfits; `given_by` is what is written before a format of dates, as in `say_formats`."""
-        listed = [f"{_in_percent(share)} {reason}" for reason, share in self.shares.items()]
-        listed += [f"none is in {group}" for group in self.absent]
-        readable = f" Their dates can be read with {say_formats(self.formats, given_by)}." if self.formats else ""
-        found = ", ".join(listed) or "all can be grouped"
-        looked_at = "all" if self.whole else "the first"
-        return f"Of {looked_at} {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
-
-
-def _in_percent(share: float) -> str:
-    """Format a share above 0; only all are 100 %."""
-    if share < 0.01:
-        return "less than 1 %"
-    return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
-
-
-def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = False) -> Misfits:
-    """Return the misfits among the `values` (n_documents,) of the column of `grouping`; None stands for no value.
-
-    They are those of the first documents, or for `whole` of all; then listed groups without documents are told, too.
-
-    Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
-    So it would where hardly two documents have the same value, as times have: a period of dates is the hint then.
-    For two groups, which may be few of the documents, it would if one has none; for two ranges of dates, if both have
-    none, as the first documents may be the oldest ones. Where few dates beside those in ISO 8601 cannot be read, their
-    format is told without doubting the table.
-    """
-    attribute, groups = grouping.attribute, grouping.groups
-    compares = attribute.period == BETWEEN
-    missing = "a reserved name"
-    if attribute.has_dates:
-        missing = f"no date in {f'the format {attribute.date_format}' if attribute.date_format else _ISO}"
-    elif attribute.period == BOOLEAN:
-        missing = "no truth value"
-    reasons, found = Counter[str](), set[str]()
-    alone = _alone(values) if groups is None and not attribute.has_dates else set()
-    folded, n_alike = {name.casefold() for name in groups or ()}, 0
-    for value in values:
-        group = None if value is None else attribute.group(value)
-        if value is None:
-            reasons["have no value"] += 1
-        elif group is None:
-            reasons[f"hold {missing}"] += 1
-        elif groups is not None and group not in groups:
-            reasons["are in neither group" if compares else "are in none of the listed groups"] += 1
-            n_alike += group.casefold() in folded
-        elif value in alone:
-            reasons["have a value of their own"] += 1
-        else:
-            found.add(group)
-    shares = {reason: n / len(values) for reason, n in reasons.most_common()}
-    absent = tuple(group for group in groups or () if group not in found) if compares or whole else ()
-    no_ranges = compares and not attribute.has_dates and len(absent) == 2
-    doubted = attribute.has_dates or alone or no_ranges
-    formats = date_formats([each for each in values if each is not None]) if doubted else None
-    hint = f" They are dates: group by month({attribute.name})." if alone and formats is not None else ""
-    if no_ranges and formats is not None:
-        hint += f" They are dates: compare ranges of them, {_RANGES}."
-    if n_alike:
-        hint += f" {n_alike:,} of these values differ from a listed group in capital letters alone."
-    if attribute.has_dates and attribute.zone != "UTC" and not have_offset(values, attribute.date_format):
-        hint += " No date has a UTC offset, so the time zone changes nothing."
-    unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
-    others = formats if unread and formats is not None else ()  # ISO 8601 is always read
-    little = len(absent) >= (2 if attribute.ranges else 1) if compares else sum(shares.values()) > _MOST
-    wrong = bool(others) and sum(shares.values()) > _FEW
-    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint, whole)
-
-
-def _alone(values: Sequence[str | None]) -> set[str]:
-    """Return the values that only one of the documents has, if most documents have such values; else nothing."""
-    single = {value for value, n in Counter(values).items() if n == 1 and value is not None}
-    return single if len(values) >= _ENOUGH and len(single) > _MOST * len(values) else set()
-
-
-def misfits_of(
-    tables: Sequence[Sequence[Grouping]], values: Sequence[Mapping[str, str | None]], *, whole: bool = False
-) -> list[Misfits]:
-    """Return the `misfits` of each attribute of `tables` among documents with these `values` in their columns."""
-    columns = stored_columns(tables)
-    attributes = dict.fromkeys(each for table in tables for each in table if each.attribute.column in columns)
-    columns_of = [(each, [row.get(each.attribute.column) for row in values]) for each in attributes if values]
-    found = (misfits(each, column, whole=whole) for each, column in columns_of)
-    return [each for each in found if each.shares or each.absent or each.hint]
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:

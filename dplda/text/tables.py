@@ -255,12 +255,12 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
 
     once = iter(texts) is texts or iter(texts) is iter(texts)
     if not once and isinstance(texts, Sized):  # other objects may go on where they stopped
-        _text_columns(list(islice(texts, _SAMPLED_RECORDS)), options)
+        _text_columns(_first_documents(iter(texts)), options)
     read = _read_once(texts) if once else lambda: texts
 
     def rows(skip: int) -> Generator[Row | Defect, None, int]:
         items = iter(read())
-        first = list(islice(items, _SAMPLED_RECORDS))
+        first = _first_documents(items)
         columns = _text_columns(first, options)
 
         def row(item: Any) -> Row | Defect:
@@ -341,6 +341,16 @@ def _read_once(texts: Iterable[Any]) -> Callable[[], Iterable[Any]]:
     return read
 
 
+def _first_documents(items: Iterator[Any]) -> list[Any]:
+    """Take the first `_SAMPLED_RECORDS` of `items`, and more until one of them is a text or a record."""
+    first: list[Any] = []
+    while batch := list(islice(items, _SAMPLED_RECORDS)):
+        first += batch
+        if any(isinstance(item, str | Mapping) for item in batch):
+            break
+    return first
+
+
 def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
     """Return the fields to read. Raises `InputError` if the first documents lack a field that the options name.
 
@@ -358,7 +368,7 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
         if named is not None:
             raise InputError(f"These documents are no records, so they have no field {named!r}. Give dictionaries.")
         if not any(isinstance(item, str) for item in first):
-            raise InputError("texts must hold strings or records (dictionaries), and the first documents are neither.")
+            raise InputError("texts must hold strings or records (dictionaries), and none of these is either.")
         return columns
     keys = [tuple(name for name in record if isinstance(name, str)) for record in records]
     names: set[str] = set().union(*keys)

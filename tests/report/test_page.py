@@ -99,7 +99,8 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
     ("verdicts", "told"),
     [
         (["clear", "clear", "weak"], "The topics are useful: 2 of 3 topics are clear"),
-        (["weak", "noise", "noise"], "The topics are not useful: none of the 3 topics is clear"),
+        (["weak", "noise", "noise"], "Take the topics as hints: none of the 3 topics is clear"),
+        (["noise"] * 3, "The topics are not useful: all 3 are noise"),
     ],
 )
 def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdicts: list[str], told: str) -> None:
@@ -240,7 +241,7 @@ def test_runs_of_different_use_have_a_verdict_each() -> None:
     )
     text = Page(_render([good, poor, with_facts(good, run="c")])).text
     assert "Runs 1, 3: The topics are useful: 6 of 6 topics are clear" in text
-    assert "Run 2: The topics are not useful: none of the 3 topics is clear" in text
+    assert "Run 2: Take the topics as hints: none of the 3 topics is clear" in text
 
 
 @pytest.mark.usefixtures("without_charts")

@@ -38,7 +38,7 @@ def test_runs_with_and_without_a_prior_are_judged_each(tmp_path: Path) -> None:
     said = Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
     assert "Run 2: Use the topics with care: the topics come from the prior." in said
     assert "would find about 1 of the 3;" in said
-    assert "Run 1: The topics are not useful: none of the 3 topics is clear." in said
+    assert "Run 1: Take the topics as hints: none of the 3 topics is clear." in said
     known = "The topics of run 2, first-aaaaaa, and their words were known before, from public corpus forum."
     assert known in said
     assert "About 60.0% of the text is about these topics." in said

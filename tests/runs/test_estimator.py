@@ -34,6 +34,7 @@ def planted():
 
 @parametrize_with_checks([PrivateLDA(n_components=2, simulate_seed=0, ledger=False)])
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:Most rows of counts hold values that are not counts")
 def test_check_estimator(estimator, check):
     check(estimator)
 
@@ -212,7 +213,8 @@ def test_few_rows_that_are_no_counts_do_not_stop_a_run():
     counts[5, 0] = 0.5
     with pytest.raises(InputError, match="Most rows"):
         Corpus.from_counts(counts, list("abcd"))
-    assert Corpus.from_counts(counts, list("abcd"), refuse_weights=False).open().defects == {"BAD_COUNT": 6}
+    with pytest.warns(dplda.DpldaWarning, match="Most rows .* In this simulation these rows contribute nothing"):
+        assert Corpus.from_counts(counts, list("abcd"), refuse_weights=False).open().defects == {"BAD_COUNT": 6}
 
 
 def test_words_too_rare_to_be_learned_have_no_share_in_any_topic():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import dplda
 from dplda import Corpus, Ledger
 from dplda.base.errors import InputError
-from dplda.runs.group_check import look_at_groups
-from dplda.runs.tabulation import Grouping, groupings, misfits
+from dplda.runs.group_check import look_at_groups, misfits
+from dplda.runs.tabulation import Grouping, groupings
 
 
 def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None), zone="UTC") -> Grouping:
@@ -38,6 +38,12 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (by("team"), ["(all others)", "a"], "50 % hold a reserved name", False),
         (by("time"), [f"2024-03-01T10:{m:02}" for m in range(50)], "are dates: group by month(time).", True),
         (by("ticket"), [*map(str, range(20)), "a", "a"], "91 % have a value of their own.", True),
+        (
+            by("team", {"team": ["a", "b"]}),
+            ["a", "a", "c"],
+            "33 % are in none of the listed groups, none is in b",
+            False,
+        ),
         (by("team", {"team": ["a", 7]}), ["A", "7", "b", "c"], "75 % are in none of the listed groups", True),
         (
             by("team", {"team": ["Heat"]}),
@@ -53,6 +59,7 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (between("team=a", "team=B"), ["a", "a"], "by between(team): none is in B.", True),
         (between("team=A", "team=B"), ["a"], "100 % are in neither group, none is in A, none is in B.", True),
         (between(*RANGES), ["2024-01-05", "2023-01-01"], "50 % are in neither group, none is in 2024-07.", False),
+        (between(*RANGES), ["2023-01-01", "2024-01-05", "2023-06-01"], "67 % are in neither group, none is", True),
         (between(*RANGES), ["2023-01-01"] * 3, "100 % are in neither group", True),
         (between(*RANGES), ["25.01.2024", "2024-07-01"], "50 % hold no date in ISO 8601", True),
         (between(*RANGES), ["25.01.2024", *["2024-07-01"] * 9], "read with date_format='%d.%m.%Y'.", False),
@@ -76,10 +83,11 @@ def test_values_that_are_in_a_group_or_whose_groups_are_found_privately_fit() ->
     assert (fits.shares, fits.absent) == ({}, ())
 
 
-def test_listed_groups_without_documents_are_told_if_all_documents_were_looked_at() -> None:
-    grouping = by("team", {"team": ["a", "b"]})
-    assert misfits(grouping, ["a"]).absent == ()
-    assert misfits(grouping, ["a"], whole=True).absent == ("b",)
+def test_listed_values_without_documents_are_told_and_listed_periods_if_all_documents_were_looked_at() -> None:
+    assert misfits(by("team", {"team": ["a", "b"]}), ["a"]).absent == ("b",)
+    months = by("month(day)", dates=("2024-01-01", "2024-02-28"))
+    assert misfits(months, ["2024-01-05"]).absent == ()
+    assert misfits(months, ["2024-01-05"], whole=True).absent == ("2024-02",)
 
 
 def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:
