@@ -477,7 +477,7 @@ def _check_budget(
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
     epsilon_left, same = (math.floor(1000 * _gaussian_epsilon(mu_squared, d)) / 1000 for d in (run.delta, grant.delta))
     left = f"epsilon {epsilon_left:g} at delta {run.delta:g} is left"
-    if epsilon_left and run.delta != grant.delta:  # a smaller delta makes the same noise a larger epsilon, even than the grant's
+    if epsilon_left and run.delta != grant.delta:  # at a smaller delta, epsilon may be larger than the grant's
         left += f", which is as much as epsilon {same:g} at delta {grant.delta:g}"
     helps = []  # empty texts for what nothing but a larger grant helps against
     if whole.mu_squared > grant.capacity.mu_squared:

@@ -217,8 +217,9 @@ def _about_prior(model: TopicModel) -> str:
     which = "Which of the prior topics were chosen, and how" if chosen else "How"
     besides = f"{', besides' * (chosen > 0)} {given} that you gave" if given else ""
     return (
-        f"{are}{besides} (prior: {prior.source}): {facts.prior_share:.0%} of the text is about them, and the shares "
-        f"below sum to 100 %. Their words are the prior's. {which} common each is, was learned privately."
+        f"{are}{besides} (prior: {prior.source}): {facts.prior_share:.0%} of the words that the texts share with the "
+        "prior fall to them, and the shares below sum to 100 %. Their words are the prior's. "
+        f"{which} common each is, was learned privately."
     )
 
 

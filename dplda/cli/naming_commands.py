@@ -311,7 +311,9 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         )
     for model, run, part in zip(models, runs, shares, strict=True):
         if model.facts.prior_used:
-            whole = f"the {model.facts.prior_share or 0:.0%} of the text that is about the topics of its prior"
+            whole = (
+                f"the {model.facts.prior_share or 0:.0%} of the words shared with its prior that fall to these topics"
+            )
             of = whole if part[0]["low"] is None else f"all known words: {DIVIDED}"
             say(f"Shares of {run} are of {of}.")
     if output is not None:

@@ -175,8 +175,8 @@ def _with_prior(
     """Return what a prior would give, and whether to look for one."""
     if inputs.documents < prior.least_documents:
         return (
-            "With public text about the same things (--prior of fit): too few documents for the test whether it is. "
-            f"About {prior.least_documents:,} are enough."
+            "With public text about the same things (--prior of fit): for so few documents, the test whether it is may "
+            f"say no though it is. It says yes nearly always from about {prior.least_documents:,} on."
         )
     needed = min(expected.supported for _, expected in forecasts) < inputs.most_topics
     advice = "Recommended" if needed else "Not needed, but it would cost little"
@@ -187,7 +187,7 @@ def _with_prior(
     )
     return (
         f"With public text about the same things (--prior of fit): {clear}, with the words of the public text, and no "
-        f"word list is needed. {advice}; if the text is about something else, it costs 2 to 8% of the budget."
+        f"word list is needed. {advice}; if the text is about something else, it costs 3 to 12% of the budget."
     )
 
 

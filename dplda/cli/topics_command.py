@@ -245,7 +245,8 @@ def show_topics(
         )
         say(
             f"These are topics of the prior{f', and {given} that you gave' * bool(given)}. "
-            f"{model.facts.prior_share or 0:.0%} of the text is about them, and {divided}.{fits * (given < len(every))}"
+            f"{model.facts.prior_share or 0:.0%} of the words that the texts share with the prior fall to them, and "
+            f"{divided}.{fits * (given < len(every))}"
         )
     elif set(model.verdicts) == {"noise"}:
         say(

@@ -157,7 +157,7 @@ class RunFacts:
     prior_used: bool | None = None
     """Whether the prior explains the documents, so that the topics are some of its topics."""
     prior_share: float | None = None
-    """How much of the text these topics explain."""
+    """Which part of the words that the documents share with the prior falls to the topics that were chosen."""
     share_std: float | None = None
     """The standard deviation of the noise of a topic's prevalence, for a batch of a series."""
     new_topics: tuple[int, ...] | None = None

@@ -421,6 +421,6 @@ def forecast_prior(settings: FitSettings, documents: int, *, public_vocabulary: 
     sums = [event for event in events if event.stage in (Stage.START, Stage.REFINE)]
     precision = sum((event.noise_multiplier or math.inf) ** -2 for event in sums)
     std = precision**-0.5 * (NONNEGATIVE if replaces else 1.0)
-    (test,) = (event for event in events if event.stage == Stage.PRIOR_GAIN)
+    test, _ = (event for event in events if event.stage == Stage.PRIOR_GAIN)  # the second one decides less often
     noise = (test.noise_multiplier or 0.0) * MOST_GAIN * (SIGNED if replaces else 1.0)
     return PriorForecast(min(1.0, _STANDS_OUT * std / documents), math.ceil(_PRIOR_DEVIATIONS * noise / _GAIN))

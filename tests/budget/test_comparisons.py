@@ -155,7 +155,11 @@ def test_failure_probabilities_are_quoted_too(ledger):
 def test_a_refused_quote_says_what_is_missing_and_how_to_grant_it(ledger):
     with pytest.raises(BudgetRefused) as refusal:
         quote(ledger, WHOLE, 1.0)
-    for expected in ("these 2 runs", "at delta 1e-05 (the grant is", "dplda budget grant reviews --epsilon E --delta D"):
+    for expected in (
+        "these 2 runs",
+        "at delta 1e-05 (the grant is",
+        "dplda budget grant reviews --epsilon E --delta D",
+    ):
         assert expected in str(refusal.value)
     assert ledger.datasets() == []
 

@@ -115,7 +115,7 @@ def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message
 @pytest.mark.parametrize(
     ("documents", "said"),
     [
-        (100, "too few documents for the test whether it is. About 571 are enough."),
+        (100, "for so few documents, the test whether it is may say no though it is."),
         (600, "topics with at least 2.3% of the text would stand out"),
         (2000, "all topics would stand out from the noise, with the words of the public text"),
         (2000, "no word list is needed. Recommended;"),
@@ -128,7 +128,7 @@ def test_what_a_prior_would_give_and_whether_to_look_for_one(dplda, documents, s
 
 def test_json_tells_of_a_prior_only_if_asked(dplda):
     given = ("plan", "--documents", 600, "--epsilon", 1, "--json")
-    assert dplda(*given, "--prior").json["prior"]["least_documents"] == 571
+    assert dplda(*given, "--prior").json["prior"]["least_documents"] == 503
     assert "prior" not in dplda(*given).json
 
 

@@ -50,7 +50,7 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     assert (
         "These are the 4 of 44 prior topics that the texts contain most (prior: public corpus public): " in answer.out
     )
-    assert "% of the text is about them" in answer.out
+    assert "% of the words that the texts share with the prior fall to them" in answer.out
     words = dplda("topics", Ledger().runs()[-1].id, "--json").json["topics"][0]["words"]
     (home / "seeds.yaml").write_text(f"known: [{', '.join(word for word, _ in words[:5])}]\n")
     guided = dplda("fit", private, *FIT, *given, "--seed-words", "seeds.yaml")

@@ -305,7 +305,7 @@ def test_runs_on_one_page_have_the_names_that_the_user_gives_and_keep_their_ids(
         assert (answer.status, answer.err.count("\n")) == (2, 1)
         assert message in answer.err
         assert not (home / "report.html").exists()
-    assert "--run-name works for a report of several runs" in dplda("report", saved, "--run-name", "1=x").err
+    assert "--run-name names several runs with topics" in dplda("report", saved, "--run-name", "1=x").err
 
 
 @pytest.mark.usefixtures("without_charts")

@@ -163,4 +163,4 @@ def test_a_run_whose_prior_does_not_explain_the_documents_spends_its_plan_on_pai
     assert model.facts.learned_from == "pairs of words"
     words = {} if private else {"public": WORDS}
     plan = find("default").plan(FitSettings.of(topics=3, prior=prior, **words))
-    assert Counter(stages) == planned_stages(plan)
+    assert Counter(stages) == planned_stages(plan) - Counter(["prior gain"])  # the first one decided

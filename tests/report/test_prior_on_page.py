@@ -41,7 +41,7 @@ def test_runs_with_and_without_a_prior_are_judged_each(tmp_path: Path) -> None:
     assert "Run 1: Take the topics as hints: none of the 3 topics is clear." in said
     known = "The topics of run 2, first-aaaaaa, and their words were known before, from public corpus forum."
     assert known in said
-    assert "About 60.0% of the text is about these topics." in said
+    assert "About 60.0% of the words that the documents share with the prior fall to these topics." in said
     write_report([prior, with_facts(prior, run="third-cccccc")], tmp_path / "both.html")
     said = Page((tmp_path / "both.html").read_text(encoding="utf-8")).text
     assert (

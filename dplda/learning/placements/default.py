@@ -113,7 +113,7 @@ def shares(
     prior: tuple[Share, ...] = ()
     if with_prior:
         words = () if public_vocabulary else (Share(Stage.FREQUENCY, 0.03), Share(Stage.VOTE_TOTAL, 0.002))
-        prior = *words, Share(Stage.PRIOR_GAIN, 0.03)
+        prior = *words, Share(Stage.PRIOR_GAIN, 0.08, 2)
     return (
         *first_shares(public_vocabulary),
         *prior,

@@ -2,7 +2,7 @@
 
 present  words and topics of the prior that the documents hardly contain are left out, by the released frequencies of
          words, and topics that become alike are merged
-gain     one noisy sum over documents says whether these topics explain the documents (`explains`)
+gain     two noisy sums over documents say whether these topics explain the documents (`explains`)
 choice   one noisy sum, of the documents' proportions of all these topics, spends the events of `default.learn`; the
          topics with the largest sums are chosen
 
@@ -25,7 +25,7 @@ from dplda.learning.refinement import PULL, seed_distributions
 from dplda.learning.settings import FitSettings
 from dplda.learning.word_choice import posterior_means
 from dplda.model.prior_topics import PriorTopics
-from dplda.private import Gate, WordFrequencies, statistics
+from dplda.private import Gate, Release, WordFrequencies, statistics
 from dplda.private.statistics.expected_counts import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
 
 STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
@@ -34,6 +34,10 @@ STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 # 0.2 (docs/design-log.md).
 _LEAST_GAIN = 0.3
 _GAIN_DEVIATIONS = 3.0  # standard deviations of the noise by which the sum of gains must exceed 0
+# The least gain over topics of which the words were exchanged, in nats a token: for text about the same things it is
+# 0.13 to 0.47, for other text up to 0.16 and mostly below 0.1 (docs/design-log.md).
+_LEAST_OVER_EXCHANGED = 0.12
+_OVER_DEVIATIONS = 2.0  # as _GAIN_DEVIATIONS, of the difference of the two sums
 _LEAST_COMMON_WORDS = 2  # for each topic; with fewer, the prior is about something else
 _ABSENT = 0.1  # of a word's frequency in the prior, and of a topic's words; with less, it is left out
 _ALIKE = 0.9  # least cosine of topics that are merged
@@ -87,20 +91,41 @@ def _merged(topics: np.ndarray) -> np.ndarray:
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
     """Return whether the topics of `prior` explain the documents; False, unreleased, if too little of it is left.
 
-    One noisy sum over documents decides: how much better the `present` topics predict every second token of a
-    document from the others than the frequencies of the words do. A document adds its gain minus `_LEAST_GAIN`. The sum
-    must exceed 0 by `_GAIN_DEVIATIONS` standard deviations of its noise, because it is pure noise if the
-    documents contain none of the words.
+    A noisy sum over documents says how much better the `present` topics predict every second token of a document from
+    the others than the frequencies of the words do. A document adds its gain minus `_LEAST_GAIN`. The sum must exceed 0
+    by `_GAIN_DEVIATIONS` standard deviations of its noise, because it is pure noise if the documents contain none of
+    the words.
+
+    Any topics gain over frequencies that noise has made wrong, since a document's own words then tell more than these.
+    So a second sum, released if the first is large enough, is the gain of topics that tell nothing about the documents
+    and else are like those of the prior: the lifts of each topic are at other words. The first sum must exceed the
+    second by `_LEAST_OVER_EXCHANGED` for each document and `_OVER_DEVIATIONS` standard deviations.
     """
     found, wanted = present(prior, words, settings.model.guiding_words), int(settings.model.topics)
     k = found.topics.shape[1]
     if len(found.words) < _LEAST_COMMON_WORDS * wanted or k < wanted:
         return False
     gate.use_words(found.words)
+
     reference = found.frequencies * math.exp(_LEAST_GAIN)
-    contribution = statistics.likelihood_gain(found.topics, settings.model.alpha0 / k, reference)
-    answer = gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
-    return float(answer.total[0, 0]) > _GAIN_DEVIATIONS * answer.std
+
+    def gain(topics: np.ndarray) -> Release:
+        contribution = statistics.likelihood_gain(topics, settings.model.alpha0 / k, reference)
+        return gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
+
+    own = gain(found.topics)
+    if own.total[0, 0] <= _GAIN_DEVIATIONS * own.std:
+        return False
+    exchanged = gain(_exchanged(found.topics))
+    over = float((own.total - exchanged.total)[0, 0]) - _LEAST_OVER_EXCHANGED * own.mass
+    return over > _OVER_DEVIATIONS * math.hypot(own.std, exchanged.std)
+
+
+def _exchanged(topics: np.ndarray) -> np.ndarray:
+    """Return `topics` (n_words, a) with the lifts of each topic at other words, scaled to sum to one."""
+    mean = topics.mean(axis=1, keepdims=True)
+    exchanged = np.random.default_rng(0).permuted(topics / mean, axis=0) * mean
+    return np.asarray(exchanged / exchanged.sum(axis=0))
 
 
 def learn_from_prior(
