@@ -333,8 +333,8 @@ class DatasetRecord:
     @property
     def largest_run_in_reports(self) -> str:
         """What the next run may have at most for reports to state a total of all runs, in words."""
-        kept = self.as_reports_count or self
-        return min((self, kept), key=lambda each: each._largest_epsilon(PrivacySettings.delta)).largest_run
+        kept = (self, self.as_reports_count or self, self._within_guarantee or self)
+        return min(kept, key=lambda each: each._largest_epsilon(PrivacySettings.delta)).largest_run
 
     @property
     def spent_epsilon(self) -> float:

@@ -38,6 +38,8 @@ class Quote:
         fixed, alone, name = self.dataset.guaranteed, self.dataset.guaranteed_alone, self.dataset.name
         about = f"Dataset {name} (exact, not for publication): "
         totals = [("its first output", name, *fixed.largest_total)]
+        kept = self.dataset.as_reports_count
+        stated = kept is not None and (kept.counted + self.cost).fits(kept.capacity)
         if fixed.raised is not None:
             other, level = fixed.raised
             totals.insert(
@@ -45,16 +47,16 @@ class Quote:
             )
         for first, grant, epsilon, delta in totals:
             if fixed.holds and not (self.dataset.counted + self.cost).fits(accountant.capacity(epsilon, delta)):
-                told = "reports say" if grant == name else "quote"
+                told = "reports say" if grant == name and not stated else "quote"
+                only = f" Reports go on to state what is recorded under {name} alone: do not quote that." * stated
                 also = f" For {names_of(self.dataset.later)} it is the same." if self.dataset.later else ""
                 return (
                     f"{about}with this run, more is spent than epsilon {epsilon:g} at delta {delta:g}, the total that "
                     f"was fixed before {first}. The grant of {grant} was raised after outputs could be seen, so from "
                     f"this run on no total fixed beforehand is guaranteed: {told} what was spent, and that its limit "
-                    f"was chosen after looking.{also}"
+                    f"was chosen after looking.{only}{also}"
                 )
-        kept = self.dataset.as_reports_count
-        if kept is None or (kept.counted + self.cost).fits(kept.capacity):
+        if kept is None or stated:
             return ""
         reason = (
             "an earlier run was interrupted, or refused after it had been reserved. Its rest was returned, but how it "

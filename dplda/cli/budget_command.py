@@ -100,11 +100,12 @@ def _new_name(run: Run[Any], model: TopicModel | None, records: Sequence[Dataset
     if own is None:
         listed = f"{', '.join(others[:_LISTED])}{', ...' * (len(others) > _LISTED)}"
         return [
-            f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to another one "
-            f"({listed}), add --dataset NAME (in a plan, dataset)."
+            f"Dataset {run.dataset} is a new name, with a total of its own. If its documents are those of another one "
+            f"({listed}), both names pay for each run, and the larger total is to be quoted: add --dataset NAME (in a "
+            "plan, dataset)."
         ]
     return [
-        f"Dataset {run.dataset} is a new name, with a budget of its own. If its documents belong to {own}, from which "
+        f"Dataset {run.dataset} is a new name, with a total of its own. If its documents belong to {own}, from which "
         f"these topics were learned, add --dataset {shlex.quote(own)}."
     ]
 
@@ -129,7 +130,7 @@ def _refuse_slip(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
     chosen = run.dataset != run.corpus.name
     for meant in get_close_matches(run.dataset, used, n=1, cutoff=_SLIP) if chosen else []:
         raise BudgetRefused(
-            f"Dataset {run.dataset} is a new name, with a budget of its own, and there is {meant}, which has runs. Is "
+            f"Dataset {run.dataset} is a new name, with a total of its own, and there is {meant}, which has runs. Is "
             f"that the one meant? Then name it: --dataset {shlex.quote(meant)}; {otherwise}"
         )
 

@@ -290,16 +290,15 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
             report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
         elif column.text_share == 0 and column.null_share < 1:
             report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
-    names = [column.name for column in columns]
-    both = " and ".join(map(repr, names))
+    both = " and ".join(map(repr, names := [column.name for column in columns]))
     n_missing = sum(not any(isinstance(text := row.get(name), str) and text for name in names) for row in sample.rows)
     if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
         report.problems.append(f"{both} have no values in the sample. Name others with --text-field.")
     elif 0 < n_missing < len(sample.rows):
         missing = _records(n_missing, sample, "has", "have")
         report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
-    texts = [" ".join(text for name in names if isinstance(text := row.get(name), str)) for row in sample.rows]
-    texts = [text for text in texts if text]
+    joined = (" ".join(text for name in names if isinstance(text := row.get(name), str)) for row in sample.rows)
+    texts = [*filter(None, joined)]
     marked = sum(_HTML.search(text) is not None for text in texts)
     if marked > 0.02 * len(texts):
         report.remarks.append(
@@ -380,7 +379,8 @@ def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
 
 def _records(count: int, sample: Sample, one: str, several: str) -> str:
     """Say of how many of the first records a verb holds, such as ``1 of the first 1,000 records has``."""
-    return f"{count:,} of the first {len(sample.rows):,} records {one if count == 1 else several}"
+    order = " (by path, so of the first folders)" * (sample.located.is_folder and sample.total != len(sample.rows))
+    return f"{count:,} of the first {len(sample.rows):,} records{order} {one if count == 1 else several}"
 
 
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:

@@ -27,7 +27,16 @@ def tell_expected(
     is typed, None standing for one that stays; by default, as options. With `without`, the run also answers questions
     that need no topics, and these need them.
     """
-    from dplda.runs.advice import USUAL, advise, clearer, judge, propose, supported_topics, typed_options
+    from dplda.runs.advice import (
+        USUAL,
+        advise,
+        clearer,
+        enough_for_prior,
+        judge,
+        propose,
+        supported_topics,
+        typed_options,
+    )
     from dplda.runs.enough import COUNTS_OF_PERSONS, rounded_up
 
     typed = typed or typed_options
@@ -62,6 +71,12 @@ def tell_expected(
         if not given.enough_words:
             ends = "it has chosen words, because so few of them are frequent enough"
         told = f"Do not run this: about {number} are too few for {asked}, and a run probably ends after {ends}."
+        if with_prior and settings is not None and enough_for_prior(settings, n_units):
+            told = (
+                f"About {number} are few for the test of the prior: it may say no though the prior is about the same "
+                f"things. Then the run ends, because they are too few for {asked} without a prior, having spent up to "
+                "an eighth of its budget."
+            )
         if without:
             told = (
                 f"There will probably be no answer to {' and '.join(map(repr, without))}: about {number} are too few "

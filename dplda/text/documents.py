@@ -83,7 +83,7 @@ def missing_extractors(files: Collection[Path]) -> str:
     one, are, them = ("library", "is", "it") if len(names) == 1 else ("libraries", "are", "them")
     return (
         f"Reading {', '.join(lacking)} files needs the {one} {', '.join(names)}, which {are} not installed. Install "
-        f"{them}: pip install 'dplda[documents]'."
+        f"{them}: pip install 'dplda[documents]', or name the other files with --pattern (in Python, pattern=)."
     )
 
 

@@ -398,7 +398,7 @@ def test_nothing_is_grouped_by_the_text(dplda, tickets, fitted):
 
 def test_the_last_line_says_what_is_spent_and_a_new_name_is_noticed(dplda, tickets, fitted, home):
     (home / "batch.jsonl").write_text((home / tickets).read_text())
-    suggested = "Dataset batch is a new name, with a budget of its own. If its documents belong to tickets"
+    suggested = "Dataset batch is a new name, with a total of its own. If its documents belong to tickets"
     for command in ("tabulate", "evaluate"):
         new = dplda(command, fitted, "batch.jsonl", "--epsilon", "0.5", "--dry-run")
         assert suggested in new.out

@@ -126,7 +126,7 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
         few.plot()
 
 
-@pytest.mark.parametrize(("moved", "told"), [(0, "No difference {} holds, if all"), (300, "differences {} hold, all together")])
+@pytest.mark.parametrize(("moved", "told"), [(0, "No difference {} holds"), (300, "differences {} hold, all together")])
 def test_a_picture_says_how_many_differences_are_certain(moved: int, told: str) -> None:
     totals = np.full((4, 3), 300.0)
     totals[0] += moved, -moved / 2, -moved / 2

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dplda
 from dplda import Ledger, PrivateLDA
-from dplda.base.errors import BudgetRefused, InputError, LedgerError, NoisyTopicsWarning
+from dplda.base.errors import BudgetRefused, DpldaWarning, InputError, LedgerError, NoisyTopicsWarning
 from dplda.runs.corpus import Corpus, synthetic
 
 pytestmark = pytest.mark.usefixtures("any_size")  # scikit-learn's checks fit some rows, most of which are no counts
@@ -213,7 +213,7 @@ def test_few_rows_that_are_no_counts_do_not_stop_a_run():
     counts[5, 0] = 0.5
     with pytest.raises(InputError, match="Most rows"):
         Corpus.from_counts(counts, list("abcd"))
-    with pytest.warns(dplda.DpldaWarning, match="Most rows .* In this simulation these rows contribute nothing"):
+    with pytest.warns(DpldaWarning, match="Most rows .* In this simulation these rows contribute nothing"):
         assert Corpus.from_counts(counts, list("abcd"), refuse_weights=False).open().defects == {"BAD_COUNT": 6}
 
 
