@@ -37,6 +37,7 @@ from dplda.cli.table_commands import (
     add_misfits,
     ask_about_misfits,
     show_topic_tables,
+    tell_sampling,
     write_tables,
     write_topic_tables,
 )
@@ -223,6 +224,7 @@ def show_findings(findings: Findings) -> None:
             shares = least_noisy_shares(findings.topic_tables, findings.model)
             show_topics(findings.model, shares=None if shares is None else records(shares))
     say("")
+    tell_sampling(table for answer in findings.tables for table in answer or ())
     say(
         "All numbers with their intervals, and all certain differences, free of charge: "
         f"dplda tables {shlex.quote(findings.run)} --json"

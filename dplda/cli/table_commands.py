@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -436,14 +436,20 @@ def show_answer(
         say(statement.reason, style="bold red")
     show()
     say("")
-    if any(table.sampling for table in found):
-        from dplda.report.wording import intervals_cover
-
-        say(intervals_cover(found))
+    tell_sampling(found)
     again, numbers = f"dplda tables {shlex.quote(name or found.run)}", "numbers" if what == "counts" else "shares"
     say(f"Wrote {out}." if out is not None else f"All {numbers} with their intervals: {again} --csv FILE")
     if what != "words" and any(table.by for table in found):
         say(f"All certain differences: {again} --json")
+
+
+def tell_sampling(tables: Iterable[ReleasedTable]) -> None:
+    """Say what intervals cover where that is more than the noise."""
+    from dplda.report.wording import intervals_cover
+
+    tables = list(tables)
+    if any(table.sampling for table in tables):
+        say(intervals_cover(tables))
 
 
 def _titles(tables: Tables, model: TopicModel | None) -> list[str]:

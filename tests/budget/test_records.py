@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ledger_helpers import DEFAULT_TOTAL, a_run, gaussian, interrupt, reserve, spend
 
 from dplda.base.config import DEFAULT_GRANT
-from dplda.base.errors import BudgetRefused, InputError, RaisedGrantWarning
+from dplda.base.errors import BudgetRefused, InputError, RaisedGrantWarning, SmallDeltaWarning
 from dplda.budget import PlannedEvent, Quote
 from dplda.budget.accountant import Cost, Share, calibrate, capacity, gaussian_delta, gaussian_epsilon
-from dplda.budget.events import at_least
+from dplda.budget.events import Event, at_least
 from dplda.budget.guarantees import Basis
 from dplda.budget.sketches import Fingerprint
 
@@ -373,3 +373,59 @@ def test_a_grant_raised_within_that_of_another_name_is_not_called_an_interrupted
     assert "interrupted" not in warning
     assert "its grant was raised after outputs could be seen, and reports do not say which names share" in warning
     assert Quote(dataset=record, cost=Cost(capacity(0.5, 1e-6).mu_squared, 0.0)).warning == ""
+
+
+def test_a_run_that_ends_the_total_of_linked_names_tells_what_reports_go_on_to_state(ledger):
+    """Reports state what is recorded under one name, which still holds there; it is not to be quoted."""
+    ledger.grant("reviews", 1.0, 1e-6)
+    spend(ledger, events=[gaussian(mu_squared=capacity(0.5, 1e-6).mu_squared)])
+    ledger.grant("copy", 1.0, 1e-6)
+    spend(ledger, "copy", events=[gaussian(mu_squared=capacity(0.6, 1e-6).mu_squared)])
+    ledger.grant("reviews", 3.0, 1e-6)
+    record = ledger.dataset("reviews")
+    cost = Cost(capacity(0.75, 1e-6).mu_squared, 0.0)
+    warning = Quote(dataset=record, cost=cost).warning
+    assert "from this run on no total fixed beforehand is guaranteed: quote what was spent" in warning
+    assert "Reports go on to state what is recorded under reviews alone: do not quote that." in warning
+    alone = replace(record, counted=record.counted_alone)
+    more = Quote(dataset=alone, cost=Cost(capacity(0.95, 1e-6).mu_squared, 0.0)).warning
+    assert "reports say what was spent" in more
+    assert "do not quote that" not in more
+
+
+def test_the_largest_run_for_reports_is_within_every_guarantee(ledger):
+    ledger.grant("reviews", 1.0, 1e-6)
+    interrupt(ledger, events=[gaussian(mu_squared=0.001)])
+    spend(ledger, events=[gaussian(mu_squared=capacity(0.5, 1e-6).mu_squared)])
+    ledger.grant("copy", 1.0, 1e-6)
+    spend(ledger, "copy", events=[gaussian(mu_squared=capacity(0.6, 1e-6).mu_squared)])
+    ledger.grant("reviews", 3.0, 1e-6)
+    record = ledger.dataset("reviews")
+    assert record.largest_run_in_reports == record._within_guarantee.largest_run
+
+
+def test_a_grant_of_a_smaller_delta_than_runs_have_warns(ledger):
+    with pytest.warns(SmallDeltaWarning, match=r"give your runs delta=1e-07\."):
+        ledger.grant("reviews", 4.0, 1e-7)
+    with warnings.catch_warnings(action="error", category=SmallDeltaWarning):
+        ledger.grant("reviews", 4.0, 1e-6)
+
+
+def test_only_a_delta_that_would_do_is_advised(ledger):
+    """A choice of words costs delta in proportion to that of its run: at the grant's delta, nine fit, and then none."""
+    ledger.grant("reviews", 8.0, 1e-7)
+
+    def choice(delta: float) -> Event:
+        shares = (Share("vocabulary", 1.0, selects_words=True),)
+        return calibrate(shares, 0.1, delta)[0]
+
+    spend(ledger, events=[choice(5e-7)], delta=5e-7)
+    with pytest.raises(BudgetRefused, match=r"Use the delta of the grant \(1e-07\) or a public list of words") as some:
+        reserve(ledger, events=[choice(1e-6)], delta=1e-6)
+    assert "which is as much as epsilon" in str(some.value)
+    for _ in range(5):
+        with suppress(BudgetRefused):
+            spend(ledger, events=[choice(1e-7)], delta=1e-7)
+    with pytest.raises(BudgetRefused) as none:
+        reserve(ledger, events=[choice(1e-6)], delta=1e-6)
+    assert "Use a public list of words" in str(none.value)

@@ -179,6 +179,15 @@ def test_sampling_widens_the_intervals_of_the_tables_and_counts_of_a_plan(dplda,
     run = dplda("ask", plan, "--json").json
     wider = dplda("tables", run["run"], "--sampling", "--json").json
     assert all(after > before for before, after in zip(widths(run), widths(wider), strict=True))
+    told = "cover the noise and the error of a sample"
+    assert told in " ".join(dplda("tables", run["run"], "--sampling").out.split())
+    assert told not in " ".join(dplda("tables", run["run"]).out.split())
+
+
+def test_the_budget_of_a_plan_is_in_the_plan(dplda, plan):
+    refused = dplda("ask", plan, "--epsilon", 6)
+    assert (refused.status, refused.out) == (2, "")
+    assert "the questions share what the plan has: write epsilon: 6 into it" in refused.err
 
 
 def test_a_report_of_topics_shows_the_counts_and_words_of_the_same_documents(dplda, home, plan):

@@ -520,3 +520,7 @@ def test_a_headline_that_begins_the_text_is_no_second_text_and_html_is_told(dpld
         lines = [json.dumps({"text": f"{row} {mark}"}) for row in rows]
         (home / "html.jsonl").write_text("\n".join(lines))
         assert "100% of the texts hold HTML" in " ".join(dplda("check", "html.jsonl").out.split()), mark
+    lines = [json.dumps({"title": row[:9], "text": "<b>"[: 3 * (n % 4 == 0)] + row}) for n, row in enumerate(rows)]
+    (home / "html.jsonl").write_text("\n".join(lines))
+    both = dplda("check", "html.jsonl", "--text-field", "title", "--text-field", "text").out
+    assert "25% of the texts hold HTML" in " ".join(both.split())

@@ -393,6 +393,8 @@ def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, ti
         assert answer.status == 0, answer.err
         left = f"Counts and words of runs that are not named are not on the page: {poor['count']}."
         assert (left in " ".join(answer.err.split())) == (shown == "good")
+        replaced = f"that later ones by the same columns replace are not on the page: {good['count']}."
+        assert (replaced in " ".join(answer.err.split())) == (shown == "poor")
         page = (home / f"{shown}.html").read_text()
         assert interval[shown] in page
         assert interval[absent] not in page

@@ -114,6 +114,13 @@ def test_an_item_that_is_no_document_is_a_defect_of_its_own() -> None:
     assert store.defects == {Defect.MALFORMED.name: 3, Defect.NO_TEXT.name: 4, **SHORT}
 
 
+def test_documents_may_begin_after_many_items_that_are_none() -> None:
+    for missing in (100, 250):
+        store = Corpus.from_texts([*[None] * missing, *TEXTS]).open()
+        assert documents_of(store) == COUNTS
+        assert store.defects == {Defect.NO_TEXT.name: missing, **SHORT}
+
+
 def test_a_string_among_records_has_no_unit() -> None:
     store = Corpus.from_texts([*records(), "lonely planets"], unit_field="who", text_field="body").open()
     assert documents_of(store) == COUNTS

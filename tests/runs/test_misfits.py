@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from handmade import make_model, with_facts
 from hypothesis import given
@@ -16,7 +19,7 @@ from dplda.runs.group_check import look_at_groups, misfits
 from dplda.runs.tabulation import Grouping, groupings
 
 
-def by(text: str, groups: dict[str, list[object]] | None = None, dates=(None, None), zone="UTC") -> Grouping:
+def by(text: str, groups: dict[str, Any] | None = None, dates=(None, None), zone="UTC") -> Grouping:
     ((grouping,),) = groupings(text, groups or {}, dates, zone)
     return grouping
 
@@ -88,6 +91,14 @@ def test_listed_values_without_documents_are_told_and_listed_periods_if_all_docu
     months = by("month(day)", dates=("2024-01-01", "2024-02-28"))
     assert misfits(months, ["2024-01-05"]).absent == ()
     assert misfits(months, ["2024-01-05"], whole=True).absent == ("2024-02",)
+
+
+def test_values_may_be_listed_in_an_array() -> None:
+    expected = by("team", {"team": ["a", "b"]})
+    assert by("team", {"team": np.array(["a", "b"])}) == by("team", {"team": pd.Series(["a", "b"])}) == expected
+    for listed in ({"a"}, np.array(1), {"a": 1}, "a", []):
+        with pytest.raises(InputError, match="must be a list of its values, and not"):
+            by("team", {"team": listed})
 
 
 def test_a_rare_misfit_is_not_rounded_to_none_nor_a_rare_fit_to_all() -> None:

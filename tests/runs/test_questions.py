@@ -162,6 +162,10 @@ def test_tables_of_an_earlier_run_can_be_loaded(answered, tmp_path):
     assert loaded.to_json() == later.to_json()
     wide = load_tables(later.run, sampling=True, ledger=ledger)[0][0].shares()
     assert np.all(wide.high - wide.low >= later[0].shares().high - later[0].shares().low)
+    with pytest.raises(InputError, match=r"ledger must be a Ledger, such as dplda\.Ledger\('l\.db'\)"):
+        load_tables(later.run, ledger="l.db")
+    with pytest.raises(InputError, match=r"ledger must be a Ledger"):
+        dplda.load("tickets", ledger="l.db")
     with pytest.raises(InputError, match="'x' is not in the ledger"):
         load_tables("x", ledger=ledger)
     fitted = dplda.fit(corpus(7), n_topics=2, vocabulary=WORDS, epsilon=5.0, ledger=ledger, out=tmp_path / "m")

@@ -124,5 +124,6 @@ def test_stores_know_their_phrases_and_others_are_refused(tmp_path: Path, monkey
     assert "ngrams" not in read_corpus(tmp_path / "texts", ngrams=1).reading
     assert (corpus.is_text, read_corpus(tmp_path / "store").is_text) == (True, False)
     assert not Corpus.from_counts([[1, 2]], ["a", "b"]).is_text
+    assert Corpus.from_texts(["climate change"]).is_text
     with pytest.raises(InputError, match=r"ngrams works on text, and .* is a prepared store"):
         read_corpus(tmp_path / "store", ngrams=2)
