@@ -397,7 +397,7 @@ def test_the_largest_run_for_reports_is_within_every_guarantee(ledger):
     ledger.grant("reviews", 1.0, 1e-6)
     interrupt(ledger, events=[gaussian(mu_squared=0.001)])
     spend(ledger, events=[gaussian(mu_squared=capacity(0.5, 1e-6).mu_squared)])
-    ledger.grant("copy", 1.0, 1e-6)
+    ledger.grant("copy", 3.0, 1e-6)
     spend(ledger, "copy", events=[gaussian(mu_squared=capacity(0.6, 1e-6).mu_squared)])
     ledger.grant("reviews", 3.0, 1e-6)
     record = ledger.dataset("reviews")
