@@ -53,7 +53,7 @@ class PlannedEvent:
         return "charged" if self.charged else "planned"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunRecord:
     """A run, from its reservation on.
 
@@ -104,6 +104,11 @@ class RunRecord:
     """The column whose ids assign documents to batches."""
     result: Mapping[str, Any] | None = None
     """What a run that makes no model released."""
+
+    def __repr__(self) -> str:
+        """Show in a line what identifies the run, without its plan."""
+        kind = str(self.parameters.get("kind", "fit"))
+        return f"RunRecord({self.id!r}, {kind}, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.status})"
 
     @property
     def parallel_batch(self) -> str | None:
@@ -333,8 +338,8 @@ class DatasetRecord:
     @property
     def largest_run_in_reports(self) -> str:
         """What the next run may have at most for reports to state a total of all runs, in words."""
-        kept = (self, self.as_reports_count or self, self._within_guarantee or self)
-        return min(kept, key=lambda each: each._largest_epsilon(PrivacySettings.delta)).largest_run
+        kept = self.as_reports_count or self
+        return min((self, kept), key=lambda each: each._largest_epsilon(PrivacySettings.delta)).largest_run
 
     @property
     def spent_epsilon(self) -> float:
@@ -509,6 +514,9 @@ class DatasetRecord:
                 if largest == self.largest_run
                 else f"for a total there, {largest}"
             )
+            within = self._within_guarantee
+            if within is not None and within.largest_run != largest:
+                kept += "; for the guarantee itself, see what is within it"
             told.append(
                 f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
                 f"publication: {kept}"

@@ -295,7 +295,8 @@ def admit(
     together = _charged_together(after, run, linked)
     # That which allows least first, and the run's own dataset before others: what the message says is left, is.
     for name in sorted(linked, key=lambda name: (state.grant(name).capacity.mu_squared, name != run.dataset, name)):
-        _check_budget(state, name, whole, run, runs, together, _earlier_name(state, whole, run, earlier))
+        alone = all(whole.fits(state.grant(other).capacity) for other in linked if other != name)
+        _check_budget(state, name, whole, run, runs, together, _earlier_name(state, whole, run, earlier), alone)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -444,11 +445,12 @@ def _earlier_name(state: LedgerState, whole: Cost, run: RunRecord, earlier: Sequ
 
 
 def _check_budget(
-    state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str, earlier_name: str
+    state: LedgerState, name: str, whole: Cost, run: RunRecord, runs: int, together: str, earlier_name: str, alone: bool
 ) -> None:
     """Raise `BudgetRefused` unless `whole`, which includes `run`, fits the grant of dataset `name`.
 
-    The message contains the sentence `together`, and advises to run under the `earlier_name` if there is one.
+    The message contains the sentence `together`, and advises to run under the `earlier_name` if there is one. It
+    advises to raise this grant if it `alone` refuses.
     """
     grant = state.grant(name)
     if whole.fits(grant.capacity):
@@ -496,7 +498,7 @@ def _check_budget(
     use = f"Use {', and '.join(helps)}" if all(helps) else ""
 
     larger = f"{command} --epsilon E --delta D"
-    enough = [level for level in state.levels(name) if whole.fits(level.capacity)]
+    enough = [level for level in state.levels(name) if alone and whole.fits(level.capacity)]
     if spent == NOTHING:
         advice = f"{use}, or" if use else "Grant more"
     elif enough:

@@ -170,8 +170,8 @@ def same_run(run: Run[Any], ledger: Ledger) -> str:
         if known == asked:
             show = "tables" if earlier.result else "topics" if earlier.model else "runs show"
             return (
-                f"Run {earlier.id} read the same path with the same settings, and this one is charged beside it. What "
-                "was added or changed there since is not in that result, which is shown again free of charge: "
+                f"Run {earlier.id} read the same path with the same settings, and this one would be charged beside it. "
+                "What was added or changed there since is not in that result, which is shown again free of charge: "
                 f"dplda {show} {shlex.quote(earlier.id)}"
             )
     return ""

@@ -51,12 +51,13 @@ if TYPE_CHECKING:
 
 _SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
+_STORE = "meta.json", "part-00000.arrow"  # files by whose names a folder is a prepared store
+_TOLD = 0.005  # share of dates that cannot be read from which on it is told
 _LEAST_ROWS = 20  # to tell a category from text
 _HTML = re.compile(  # character references, also those that lost their &, and tags
     r"(?:&|\b)(?:lt|gt|amp|quot|apos|nbsp);|#\d{2,5};|</?(?:a|b|br|div|em|font|i|img|li|p|span|strong|table|td|tr|ul)\b[^<>]*>",
     re.IGNORECASE,
 )
-_STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
     r"contact|caller|respondent|participant|email|name|kunde|autor|nutzer|mitglied|absender|mitarbeiter|usuario|auteur)",
@@ -199,7 +200,7 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     report = Report(options=chosen, for_fit=for_fit)
     paths = find_paths(list(corpus))
-    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
+    if len(paths) == 1 and "pattern" not in chosen and all(os.path.isfile(paths[0] / name) for name in _STORE):
         report.remarks.append("This is a prepared store: its documents were read when it was imported.")
         return report
     try:
@@ -370,11 +371,10 @@ def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
     for column in report.columns:
         if column.date_formats is None or column.name in report.text_fields:
             continue
-        if not {"", declared} & set(column.date_formats):
-            report.remarks.append(
-                f"Not all dates in {column.name!r} are in ISO 8601. To tabulate by them, give "
-                f"{say_formats(column.date_formats, before_date_format(options))}."
-            )
+        unread = f" {column.unread_dates:.0%} of the first are in no such format." * (column.unread_dates >= _TOLD)
+        if unread or not {"", declared} & set(column.date_formats):
+            how = say_formats(column.date_formats, before_date_format(options))
+            report.remarks.append(f"Not all dates in {column.name!r} are in ISO 8601: to tabulate, give {how}.{unread}")
 
 
 def _records(count: int, sample: Sample, one: str, several: str) -> str:

@@ -36,18 +36,19 @@ def tell_before_charging(
         say(line, error=True)
     if sure or run.reason:
         return
-    run.quote(ledger)  # one that is refused anyway needs no answer
     if people := _forgotten_people(run, ledger, corpus, options):
         say(
             f"{people!r} seems to name people with several documents. The first run on dataset {run.dataset} fixes for "
             "good whether all documents of one are protected together (--unit-field) or each by itself.",
             error=True,
         )
+        run.quote(ledger)  # one that is refused anyway needs no answer
         confirm(
             "Protect each document by itself?",
             otherwise=f"give --unit-field {people} (in a plan, unit_field), or --yes to protect each by itself.",
         )
     elif same_run(run, ledger):
+        run.quote(ledger)
         confirm("Charge it all the same?", otherwise="give --yes to charge it all the same.")
 
 

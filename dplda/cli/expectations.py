@@ -54,7 +54,8 @@ def tell_expected(
     most = "topics" if given.automatic else f"of {given.topics}"
     fewer = best.topics if given.topics > best.topics else None
     larger = best.epsilon if given.epsilon < best.epsilon else None
-    helps = [f"{typed(fewer, larger)} instead"] if best.ends_with_topics and (fewer or larger) else []
+    affordable = ", if so much is left," if larger else ""
+    helps = [f"{typed(fewer, larger)}{affordable} instead"] if best.ends_with_topics and (fewer or larger) else []
     supported = 0 if settings is None or given.likely else supported_topics(settings, n_units)
     if supported:
         all_of_them = "which would all stand out if the texts are about many subjects"

@@ -149,7 +149,7 @@ def report(
     found = _models(runs, records, ledger_path)
     models, wording = list(found.values()), _wording(title, names, hide, run_names, len(found))
     write_page(list(found), models, output, ledger_path, wording=wording, same_text=same_text, counted=counted)
-    named = [*(model.facts.run for model in models), *(run.id for run in counted)]
+    named = list(dict.fromkeys([*(model.facts.run for model in models), *(run.id for run in counted)]))
     _tell_written(output, named, as_json=as_json, private=all(model.privacy.sound for model in models))
     if not as_json and wording == Wording():
         hint = "--title, --run-name and --hide give it a title, name its runs and leave words out"
@@ -331,10 +331,12 @@ def _answering(run: str, record: RunRecord | None, ledger_path: Path | None) -> 
 
 
 def _of_other_paths(run: RunRecord, ledger: Ledger) -> list[str]:
-    """Return the last runs on the dataset of `run` that released something and are not known to be of its documents."""
+    """Return the last runs on the dataset of `run` before it that released something, not known of its documents."""
     from dplda.budget.ledger_records import READ
 
-    same = [each for each in ledger.runs() if (each.dataset, each.batch) == (run.dataset, run.batch)]
+    runs = ledger.runs()
+    before = runs[: [each.id for each in runs].index(run.id)]
+    same = [each for each in before if (each.dataset, each.batch) == (run.dataset, run.batch)]
     released = [each for each in same if each.model or each.result]
     others = [each.id for each in released if each.parameters.get(READ) != run.parameters.get(READ)]
     return others[-_LISTED:]

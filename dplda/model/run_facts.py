@@ -223,12 +223,15 @@ class RunFacts:
                 "uses some of its words, and its verdict does not say otherwise. Look at its other words, and count "
                 "documents with words of the subject to learn how common it is."
             )
-        if unseen:
-            told.append(
-                f"The seed words of {', '.join(unseen)} guided no topic: in these texts, they are too rare to be told "
-                "from the noise, if they occur at all."
-            )
-        return told
+        return [*told, self.about_unseen_seeds] if unseen else told
+
+    @property
+    def about_unseen_seeds(self) -> str:
+        """Say which seed words guided no topic, and why."""
+        return (
+            f"The seed words of {', '.join(self.unseen_seeds or ())} guided no topic: in these texts, they are too "
+            "rare to be told from the noise, if they occur at all."
+        )
 
     @property
     def n_given(self) -> int:

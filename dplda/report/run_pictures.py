@@ -134,8 +134,7 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
     """Draw each listed topic's share (`share_of`), with its interval if the `shares` of a table are known."""
     values = model.prevalence if shares is None else shares.value
-    # The order does not follow a table, so that the two pictures of shares have the same one.
-    listed = sorted(model.listed_topics, key=lambda topic: -model.prevalence[topic])
+    listed = sorted(model.listed_topics, key=lambda topic: -values[topic])
     bars = [
         Bar(
             label=shown(f"{topic} {topics.title(topic)}"),

@@ -73,8 +73,8 @@ class Advice:
         else:
             kinds, measured, real = "of which some are called clear", "665 to 691", "three to seven of ten topics"
         return (
-            f"Expect topics {kinds}: about {self.words:,} words would be learned from, and of measured runs with "
-            f"{measured} words, an ordinary fit, without noise, usually had {real}, too."
+            f"Expect topics {kinds}: about {self.words:,} words would be learned from, and of the measured runs "
+            f"nearest to that, with {measured} words, an ordinary fit, without noise, usually had {real}, too."
         )
 
 

@@ -90,7 +90,8 @@ def count(
     Such a table is by one attribute. `by`, `groups`, `dates`, `between`, `zone`, `date_format`, `sampling`,
     `check_groups` and `options` are as in `dplda.tabulate`.
 
-    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
+    of the budget.
     """
     asked = _asked(corpus, categories, classify)
     tables = groupings(by, groups or {}, dates, zone, date_format, between)

@@ -44,9 +44,9 @@ from dplda.text.wordlists import listed_words
 def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     """Learn topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
-    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything,
-    with one exception: an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
-    numbers cannot support the request.
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any of
+    the budget, with one exception: an `InputError` because the model cannot be written. Raises `UnsupportedByData` if
+    the released numbers cannot support the request.
     """
     check_corpus(corpus)
     places: dict[str, object] = {"out": options.out, "models": options.models}
@@ -169,6 +169,8 @@ def plan_topics(
             counts=learned.counts,
         )
         noise = [topic for topic, verdict in enumerate(result.verdicts) if verdict == NOISE]
+        if result.facts.unseen_seeds:
+            warn(result.facts.about_unseen_seeds, NoisyTopicsWarning)
         if noise:
             named = [result.topic_names[topic] for topic in noise if topic in result.topic_names]
             seeds = f" Among them are topics with seed words: {', '.join(named)}." if named else ""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+from scipy.stats import spearmanr
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import BETWEEN, BOOLEAN, Attribute
@@ -15,6 +19,8 @@ from dplda.text.dates import date_formats, have_offset, say_formats
 _MOST = 0.5  # share of misfits above which a table may be a mistake
 _ENOUGH = 20  # records that show whether values differ from one to the next
 _FEW = 0.1  # share up to which they do not show that the dates have another format
+_ORDERED = 0.9  # rank correlation of dates with their places from which on they are in order
+_SLIP = 0.8  # similarity (difflib) from which a value may be what a listed group without documents should be
 _ISO = "ISO 8601, such as 2024-03-31"
 
 
@@ -61,11 +67,11 @@ def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = F
 
     They are those of the first documents, or for `whole` of all. Listed values without documents are told, too.
 
-    Where groups are found privately, any value may be in one. A table would say little if most documents are misfits.
-    So it would where hardly two documents have the same value, as times have: a period of dates is the hint then.
-    For two groups, which may be few of the documents, it would if one has none; for two ranges of dates in documents
-    that are in the order of their dates, if both have none. Where few dates beside those in ISO 8601 cannot be read,
-    their format is told without doubting the table.
+    Where groups are found privately, any value may be in one. A table would say little if most documents are misfits,
+    or if a listed value that none has is almost one that some have. So it would where hardly two documents have the
+    same value, as times have: a period of dates is the hint then. For two groups, which may be few of the documents, it
+    would if one has none; for two ranges of dates in documents that are in the order of their dates, if both have none.
+    Where few dates beside those in ISO 8601 cannot be read, their format is told without doubting the table.
     """
     attribute, groups = grouping.attribute, grouping.groups
     compares = attribute.period == BETWEEN
@@ -106,15 +112,17 @@ def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = F
     unread = attribute.has_dates and formats is not None and not {attribute.date_format, ""} & {*formats}
     others = formats if unread and formats is not None else ()  # ISO 8601 is always read
     enough = 2 if attribute.ranges and _in_order(attribute, values) else 1
+    unlisted = {each for each in values if each is not None and each not in found} if absent and not compares else set()
+    slips = not attribute.has_dates and any(get_close_matches(group, unlisted, n=1, cutoff=_SLIP) for group in absent)
     little = len(absent) >= enough if compares else sum(shares.values()) > _MOST
     wrong = bool(others) and sum(shares.values()) > _FEW
-    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong, hint, whole)
+    return Misfits(attribute.name, len(values), shares, others, absent, little or wrong or slips, hint, whole)
 
 
 def _in_order(attribute: Attribute, values: Sequence[str | None]) -> bool:
-    """Whether the dates among `values` rise or fall, so that first documents are all from one end of the time."""
-    days = [days for value in values if value is not None and (days := attribute.days(value)) is not None]
-    return days in (sorted(days), sorted(days, reverse=True))
+    """Whether the dates among `values` rise or fall, but for slips, so that the first are from one end of the time."""
+    read = [days[0].toordinal() for value in values if value is not None and (days := attribute.days(value))]
+    return len(set(read)) < 2 or bool(abs(spearmanr(np.arange(len(read)), read).statistic) > _ORDERED)
 
 
 def _alone(values: Sequence[str | None]) -> set[str]:

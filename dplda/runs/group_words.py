@@ -56,7 +56,8 @@ def distinctive_words(
     has d of the words, so that a short list means less noise. The other parameters are as in `dplda.tabulate`; there
     must be groups.
 
-    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
+    of the budget.
     """
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if check_groups:

@@ -175,8 +175,11 @@ class ReleasedTable:
     def no_changes(self) -> str:
         """What is so if `changes` are none, in words."""
         slow = "" if self.period_axis is None else " A slow rise or fall is not looked for here: compare two ranges."
-        alone = " One that was asked for alone (--between) needs less." * (len(self.rows) > 2)
-        return f"No difference {self.since} holds, if all are to hold together with 95 % probability.{alone}{slow}"
+        alone = " One that is asked for alone needs less." * (not self.compares_two)
+        return (
+            f"No difference {self.since} holds, if all are to hold together with 95 % probability; that does not show "
+            f"that there is none.{alone}{slow}"
+        )
 
     @property
     def _summed(self) -> np.ndarray:

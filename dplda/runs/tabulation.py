@@ -89,7 +89,8 @@ def tabulate(
     public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
     the units were a sample of a larger population. `options` are those of `dplda.runs.charged_query.QueryOptions`.
 
-    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
+    of the budget.
     """
     if not isinstance(model, TopicModel):
         raise InputError(f"tabulate takes the model first, such as dplda.load('reviews'), got {type(model).__name__}.")

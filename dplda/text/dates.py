@@ -172,6 +172,11 @@ def date_formats(values: Sequence[str]) -> tuple[str, ...] | None:
     return () if sum(map(bool, map(_LIKE_DATE.match, others))) >= _MOST * len(values) else None
 
 
+def share_unread(values: Sequence[str], format: str) -> float:
+    """Return the share of `values` that are no dates in `format`, nor in ISO 8601."""
+    return sum(not (_is_date(value, format) or _is_date(value, "")) for value in values) / len(values)
+
+
 def say_formats(formats: Sequence[str], given_by: str = "date_format=") -> str:
     """Put `formats`, as `date_formats` returns them, into words: the option that reads such dates.
 

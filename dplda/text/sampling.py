@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dplda.base.errors import InputError
 from dplda.text.compression import without_compression
-from dplda.text.dates import date_formats
+from dplda.text.dates import date_formats, share_unread
 from dplda.text.delimited import table_records
 from dplda.text.folder import SUBFOLDER, first_subfolder, in_subfolders
 from dplda.text.formats import Located, locate, open_located
@@ -88,6 +88,7 @@ class ColumnFacts:
     distinct_share: float
     n_repeated: int  # number of values that an earlier row has, too
     date_formats: tuple[str, ...] | None  # in which the values may be dates (`dates.date_formats`)
+    unread_dates: float  # share of values that are no dates in the first of these, nor in ISO 8601; 0 without formats
     examples: tuple[str, ...]  # shortened values
 
     @property
@@ -226,7 +227,7 @@ def column_facts(sample: Sample) -> list[ColumnFacts]:
     """Return the statistics of each column in the sample."""
     unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
     return [
-        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, 0, None, ())
+        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, 0, None, 0.0, ())
         if name in unread  # a nested type
         else _facts(name, [row.get(name) for row in sample.rows], sample.types.get(name))
         for name in sample.names
@@ -241,6 +242,7 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
     numeric = bool(texts) and len(texts) == len(present) and all(map(_is_number, texts))
     kind = declared or ("number" if numeric else " or ".join(seen) or "no values")
     n, n_distinct = max(len(values), 1), len({str(value) for value in present})
+    formats = date_formats(dates) if all(isinstance(value, str) for value in dates) else None
     return ColumnFacts(
         name=name,
         type=kind,
@@ -250,7 +252,8 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
         distinct_share=n_distinct / max(len(present), 1),
         n_repeated=len(present) - n_distinct,
-        date_formats=date_formats(dates) if all(isinstance(value, str) for value in dates) else None,
+        date_formats=formats,
+        unread_dates=share_unread(dates, formats[0]) if formats else 0.0,
         examples=tuple(dict.fromkeys(map(_shorten, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
     )
 

@@ -102,8 +102,8 @@ def _language(language: str) -> Any:
 
 def _no_language(language: str) -> InputError:
     return InputError(
-        f"language {language!r} is not available in spaCy, or needs a package that is not installed. "
-        f"See spacy.io/usage/models#languages."
+        f"language {language!r} is not available in spaCy, or needs a package that is not installed. Give a code, such "
+        "as en for English. See spacy.io/usage/models#languages."
     )
 
 

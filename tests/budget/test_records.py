@@ -393,7 +393,7 @@ def test_a_run_that_ends_the_total_of_linked_names_tells_what_reports_go_on_to_s
     assert "do not quote that" not in more
 
 
-def test_the_largest_run_for_reports_is_within_every_guarantee(ledger):
+def test_where_reports_allow_a_larger_run_than_the_guarantee_both_are_told(ledger):
     ledger.grant("reviews", 1.0, 1e-6)
     interrupt(ledger, events=[gaussian(mu_squared=0.001)])
     spend(ledger, events=[gaussian(mu_squared=capacity(0.5, 1e-6).mu_squared)])
@@ -401,7 +401,22 @@ def test_the_largest_run_for_reports_is_within_every_guarantee(ledger):
     spend(ledger, "copy", events=[gaussian(mu_squared=capacity(0.6, 1e-6).mu_squared)])
     ledger.grant("reviews", 3.0, 1e-6)
     record = ledger.dataset("reviews")
-    assert record.largest_run_in_reports == record._within_guarantee.largest_run
+    told = " ".join(record.on_reports)
+    assert "for a total there, one more run may have up to epsilon 0.829" in told
+    assert "for the guarantee itself, see what is within it" in told
+    assert "epsilon 0.543" in record._within_guarantee.largest_run
+
+
+def test_a_grant_is_not_advised_to_be_raised_where_that_of_another_name_refuses(ledger):
+    for name in ("reviews", "copy"):
+        ledger.grant(name, 3.0, 1e-6, listed=[10.0] if name == "reviews" else [])
+        spend(ledger, name, events=[gaussian(mu_squared=0.9 * capacity(2.0, 1e-6).mu_squared)])
+    with pytest.raises(BudgetRefused) as refused:
+        reserve(ledger, events=[gaussian(mu_squared=capacity(2.5, 1e-6).mu_squared)])
+    assert "which was listed for that" not in str(refused.value)
+    ledger.grant("copy", 10.0, 1e-6)
+    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 10, which was listed for that"):
+        reserve(ledger, events=[gaussian(mu_squared=capacity(2.5, 1e-6).mu_squared)])
 
 
 def test_a_grant_of_a_smaller_delta_than_runs_have_warns(ledger):

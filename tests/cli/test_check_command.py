@@ -274,7 +274,7 @@ def test_what_seems_wrong_with_columns_is_noted(dplda, home: Path) -> None:
     assert "60 of the first 560 records have an id ('id') that an earlier one has. Each still counts" in notes(twice)
     assert "Records with the same id count as one document." in notes(twice, "--id-field", "id")
     told = notes([row | {"day": f"{i % 28 + 1}.5.2024"} for i, row in enumerate(rows)])
-    assert "Not all dates in 'day' are in ISO 8601. To tabulate by them, give --date-format %d.%m.%Y." in told
+    assert "Not all dates in 'day' are in ISO 8601: to tabulate, give --date-format %d.%m.%Y." in told
     assert "candidates: day" not in told
 
 
@@ -475,8 +475,8 @@ def test_a_dry_run_tells_what_to_expect_of_its_settings(dplda, home: Path) -> No
         return " ".join(record["remarks"])
 
     assert "for 20 topics at epsilon 2. The run ends with topics, but" in remark()
-    assert "What helps: --topics 8 --epsilon 4 instead; or --topics 4 at this epsilon, which would" in remark()
-    assert "What helps: --epsilon 4 instead; or" in remark("--topics", 8, "--epsilon", 1.0)
+    assert "What helps: --topics 8 --epsilon 4, if so much is left, instead; or --topics 4 at this" in remark()
+    assert "What helps: --epsilon 4, if so much is left, instead; or" in remark("--topics", 8, "--epsilon", 1.0)
     assert "What helps: --topics 8 instead; or" in remark("--topics", 30, "--epsilon", 4.0)
     assert "Do not run this: about 3,100 documents are too few for 20 topics at epsilon 0.1" in remark("--epsilon", 0.1)
     assert "expect topics called weak, which are hints: " in remark("--topics", 8, "--epsilon", 4.0)
@@ -524,3 +524,26 @@ def test_a_headline_that_begins_the_text_is_no_second_text_and_html_is_told(dpld
     (home / "html.jsonl").write_text("\n".join(lines))
     both = dplda("check", "html.jsonl", "--text-field", "title", "--text-field", "text").out
     assert "25% of the texts hold HTML" in " ".join(both.split())
+
+
+def test_a_folder_with_a_file_of_the_name_of_a_store_is_none(dplda, home: Path) -> None:
+    (home / "letters").mkdir()
+    for n in range(30):
+        (home / "letters" / f"{n}.txt").write_text(f"letter {n} about pain and sleep")
+    (home / "letters" / "meta.json").write_text("{}")
+    seen = dplda("check", "letters", "--pattern", "*.txt").out
+    assert "30 records; format folder" in seen
+    assert "prepared store" not in seen
+    assert "mixes kinds of files" in dplda("check", "letters").out
+    dplda("corpus", "import", "letters", "store", "--pattern", "*.txt")
+    assert "This is a prepared store" in dplda("check", "store").out
+
+
+def test_dates_that_fit_no_format_are_told(dplda, home: Path) -> None:
+    for broken, told in ((0, ""), (30, "15% of the first are in no such format.")):
+        days = [f"{1 + n % 28}/{1 + n % 12}/2023" if n >= broken else "31/02/2023" for n in range(200)]
+        lines = [json.dumps({"day": day, "text": f"some longer text about number {n}"}) for n, day in enumerate(days)]
+        (home / "d.jsonl").write_text("\n".join(lines))
+        seen = " ".join(dplda("check", "d.jsonl").out.split())
+        assert "Not all dates in 'day' are in ISO 8601: to tabulate, give --date-format %d/%m/%Y." in seen
+        assert (told in seen, "in no such format" in seen) == (True, bool(broken))

@@ -61,7 +61,7 @@ def test_counts_are_shown_kept_written_and_read_again(dplda, tickets, home, monk
     few = dplda("tables", run).out
     assert few.count("\nall ") == few.count("more rows.") == 2, "the sums are in view of each table"
     assert f"dplda tables {run} --csv FILE" in shown.out
-    again = f"Run {run} read the same path with the same settings, and this one is charged beside it. What was added or"
+    again = f"Run {run} read the same path with the same settings, and this one would be charged beside it."
     assert again in dplda(*asked, "--dry-run").out
     other_days = [{"2024-01-01": "2024-02-01"}.get(word, word) for word in asked]
     assert "read the same path" not in dplda(*other_days, "--dry-run").out
@@ -393,6 +393,7 @@ def test_a_page_shows_the_counts_that_are_named_in_place_of_the_latest(dplda, ti
         assert answer.status == 0, answer.err
         left = f"Counts and words of runs that are not named are not on the page: {poor['count']}."
         assert (left in " ".join(answer.err.split())) == (shown == "good")
+        assert answer.out.count(fitted.json["run"]) == 1
         replaced = f"that later ones by the same columns replace are not on the page: {good['count']}."
         assert (replaced in " ".join(answer.err.split())) == (shown == "poor")
         page = (home / f"{shown}.html").read_text()

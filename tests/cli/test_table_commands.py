@@ -165,7 +165,7 @@ def test_two_groups_are_compared_shown_written_and_drawn(dplda, tickets, fitted,
     assert shown.status == 0, shown.err
     found = json.loads(dplda("tables", run_named_in(shown.out), "--json").out)["changes"]  # by chance, once in twenty
     assert (
-        "No difference between the two groups holds, if all are to hold together with 95 % probability." in shown.out
+        "No difference between the two groups holds, if all are to hold together with 95 % probability;" in shown.out
     ) == (found == [])
     again = dplda("tables", record["table"]).out
     assert "Differences between the two groups that hold, all of them together, with 95 % probability:" in again
@@ -383,7 +383,7 @@ def test_dates_of_another_format_are_read_where_it_is_declared_and_never_guessed
     assert "Of the first" not in read.err
     assert Ledger().run(read.json["table"]).parameters["date_format"] == "%d/%m/%Y"
     checked = dplda("check", dated).out
-    assert "Not all dates in 'day' are in ISO 8601. To tabulate by them, give --date-format %d/%m/%Y." in checked
+    assert "Not all dates in 'day' are in ISO 8601: to tabulate, give --date-format %d/%m/%Y." in checked
 
 
 def test_nothing_is_grouped_by_the_text(dplda, tickets, fitted):

@@ -54,6 +54,7 @@ def test_names_of_lists_that_guided_nothing_are_told_and_given_to_no_topic():
     model = fitted({"absent": ("never-heard", "unheard"), "third": characteristic(2, 15)[10:]}, public=False)
     assert list(model.topic_names.values()) == ["third"]
     assert model.facts.unseen_seeds == ("absent",)
+    assert "The seed words of absent guided no topic" in model.facts.about_unseen_seeds
     assert "The seed words of absent guided no topic" in model.facts.about_verdicts
     assert "(third): such a topic" in model.facts.about_verdicts
 

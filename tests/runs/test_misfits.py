@@ -93,6 +93,21 @@ def test_listed_values_without_documents_are_told_and_listed_periods_if_all_docu
     assert misfits(months, ["2024-01-05"], whole=True).absent == ("2024-02",)
 
 
+def test_a_slip_in_a_list_is_doubted() -> None:
+    values = [*["Store"] * 16, *["Desktop"] * 84]
+    assert misfits(by("product", {"product": ["Desktop", "Stor"]}), values).doubtful
+    assert not misfits(by("product", {"product": ["Desktop", "Tablet"]}), values).doubtful
+    assert not misfits(by("product", {"product": ["Desktop", "Store"]}), values).absent
+
+
+def test_dates_may_be_in_order_but_for_slips() -> None:
+    days = [f"2024-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 29)]
+    assert not misfits(between(*RANGES), days).doubtful  # the file goes on
+    assert not misfits(between(*RANGES), [*days[:4], "2026-06-15", *days[5:]]).doubtful
+    assert not misfits(between(*RANGES), days[::-1]).doubtful
+    assert misfits(between(*RANGES), [days[(29 * n) % 84] for n in range(84)]).doubtful
+
+
 def test_values_may_be_listed_in_an_array() -> None:
     expected = by("team", {"team": ["a", "b"]})
     assert by("team", {"team": np.array(["a", "b"])}) == by("team", {"team": pd.Series(["a", "b"])}) == expected
