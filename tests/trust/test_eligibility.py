@@ -141,6 +141,7 @@ def test_every_statistic_of_the_package_is_tried() -> None:
     assert has_products(CONTRIBUTIONS["tensor by matrix products"])
 
 
+@pytest.mark.filterwarnings("ignore:Most rows of counts hold values that are not counts")
 @pytest.mark.parametrize("by_person", [True, False])
 @given(st.data())
 def test_an_ineligible_row_changes_no_exact_integer_and_no_name(by_person: bool, data: st.DataObject) -> None:
