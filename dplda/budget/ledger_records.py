@@ -516,7 +516,7 @@ class DatasetRecord:
             )
             within = self._within_guarantee
             if within is not None and within.largest_run != largest:
-                kept += "; for the guarantee itself, see what is within it"
+                kept += f"; within the guarantee, {within.largest_run}"
             told.append(
                 f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
                 f"publication: {kept}"

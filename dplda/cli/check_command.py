@@ -291,7 +291,8 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
             report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
         elif column.text_share == 0 and column.null_share < 1:
             report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
-    both = " and ".join(map(repr, names := [column.name for column in columns]))
+    names = [column.name for column in columns]
+    both = " and ".join(map(repr, names))
     n_missing = sum(not any(isinstance(text := row.get(name), str) and text for name in names) for row in sample.rows)
     if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
         report.problems.append(f"{both} have no values in the sample. Name others with --text-field.")
@@ -299,11 +300,10 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
         missing = _records(n_missing, sample, "has", "have")
         report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
     joined = (" ".join(text for name in names if isinstance(text := row.get(name), str)) for row in sample.rows)
-    texts = [*filter(None, joined)]
-    marked = sum(_HTML.search(text) is not None for text in texts)
-    if marked > 0.02 * len(texts):
+    marked = sum(_HTML.search(text) is not None for text in joined) / max(len(sample.rows) - n_missing, 1)
+    if marked > 0.02:
         report.remarks.append(
-            f"About {marked / len(texts):.0%} of the texts hold HTML, such as &lt;, #39; or <b>: its letters become "
+            f"About {marked:.0%} of the texts hold HTML, such as &lt;, #39; or <b>: its letters become "
             "words. Remove it before a fit: html.unescape of Python replaces whole character references, and a regular "
             "expression such as <[^<>]+>|#[0-9]+;|quot; finds tags and what is left of broken ones."
         )
@@ -367,12 +367,12 @@ def _is_category(column: ColumnFacts, n: int) -> bool:
 
 def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
     """Note columns of dates that are read only if their format is declared, and that the declared one does not read."""
-    declared = options.get("date_format") or ""
+    read = {"", options.get("date_format") or ""}
     for column in report.columns:
         if column.date_formats is None or column.name in report.text_fields:
             continue
         unread = f" {column.unread_dates:.0%} of the first are in no such format." * (column.unread_dates >= _TOLD)
-        if unread or not {"", declared} & set(column.date_formats):
+        if unread or read.isdisjoint(column.date_formats):
             how = say_formats(column.date_formats, before_date_format(options))
             report.remarks.append(f"Not all dates in {column.name!r} are in ISO 8601: to tabulate, give {how}.{unread}")
 

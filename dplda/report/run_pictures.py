@@ -146,7 +146,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
         )
         for topic in listed
     ]
-    first = max(listed, key=lambda topic: values[topic])
+    first = listed[0]
     sure = (
         ""
         if shares is None

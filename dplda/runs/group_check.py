@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from dplda.base.errors import InputError
 from dplda.private.attributes import BETWEEN, BOOLEAN, Attribute
@@ -121,6 +120,8 @@ def misfits(grouping: Grouping, values: Sequence[str | None], *, whole: bool = F
 
 def _in_order(attribute: Attribute, values: Sequence[str | None]) -> bool:
     """Whether the dates among `values` rise or fall, but for slips, so that the first are from one end of the time."""
+    from scipy.stats import spearmanr  # slow to load, and seldom needed
+
     read = [days[0].toordinal() for value in values if value is not None and (days := attribute.days(value))]
     return len(set(read)) < 2 or bool(abs(spearmanr(np.arange(len(read)), read).statistic) > _ORDERED)
 

@@ -175,7 +175,7 @@ class ReleasedTable:
     def no_changes(self) -> str:
         """What is so if `changes` are none, in words."""
         slow = "" if self.period_axis is None else " A slow rise or fall is not looked for here: compare two ranges."
-        alone = " One that is asked for alone needs less." * (not self.compares_two)
+        alone = " A comparison that is asked for alone can show a smaller one." * (not self.compares_two)
         return (
             f"No difference {self.since} holds, if all are to hold together with 95 % probability; that does not show "
             f"that there is none.{alone}{slow}"

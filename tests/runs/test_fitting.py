@@ -17,7 +17,14 @@ from scipy import sparse
 
 import dplda
 from dplda.base import errors
-from dplda.base.errors import BudgetRefused, DefaultGrantWarning, DpldaError, InputError, UnsupportedByData
+from dplda.base.errors import (
+    BudgetRefused,
+    DefaultGrantWarning,
+    DpldaError,
+    InputError,
+    SmallDeltaWarning,
+    UnsupportedByData,
+)
 from dplda.base.progress import NoProgress
 from dplda.budget.accountant import cost
 from dplda.model.prior_topics import PriorTopics
@@ -225,6 +232,15 @@ def test_a_prior_that_does_not_explain_few_documents_leaves_them_to_the_same_rul
 def test_a_run_without_noise_goes_on_however_few_documents_there_are(planted):
     model = dplda.fit(corpus_of(planted[0][:40]), n_topics=4, vocabulary=WORDS, placement="none", ledger=False)
     assert model.topics.shape[0] == 4
+
+
+def test_a_run_of_a_larger_delta_than_its_grant_warns_before_its_charge(planted, ledger):
+    ledger.grant("small", epsilon=8, delta=1e-7)
+    told = r"This run has delta 1e-06, and the grant of small has 1e-07: .* delta=1e-07 leaves room for more runs\."
+    with pytest.warns(SmallDeltaWarning, match=told), suppress(UnsupportedByData):
+        dplda.fit(corpus_of(planted[0][:40]), n_topics=4, dataset="small", ledger=ledger)
+    with warnings.catch_warnings(action="error", category=SmallDeltaWarning), suppress(UnsupportedByData):
+        dplda.fit(corpus_of(planted[0][:40]), n_topics=4, dataset="small", ledger=ledger, delta=1e-7, vocabulary=WORDS)
 
 
 def test_the_first_run_without_a_grant_warns_before_its_charge_which_total_it_fixes(planted, ledger):
