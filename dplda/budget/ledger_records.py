@@ -359,14 +359,11 @@ class DatasetRecord:
         if self.capacity == NOTHING:
             return "no run is admitted"
         if self.refused:
-            return (
-                "its latest run was refused when its documents had been read: what these may spend also depends on "
-                "other names that share them (exact, not for publication), not on the grant of this name alone"
-            )
+            return "its latest run was refused after reading: such documents may spend less than this grant says"
         at_grant = ""
         if self.grant.delta != PrivacySettings.delta:
             same = self._largest_epsilon(self.grant.delta)
-            at_grant = f"as much as epsilon {same:.4g} at delta {self.grant.delta:g}; "
+            at_grant = f"the same spending as epsilon {same:.4g} at the grant's delta, {self.grant.delta:g}; "
         told = f"{self.largest_run} ({at_grant}several runs spend less than the sum of their epsilons)"
         kept = self._within_guarantee
         if kept is None:
@@ -425,6 +422,8 @@ class DatasetRecord:
                 "these are charged together with its own"
             )
         told = self._guarantee
+        if self.in_reports and self.guaranteed.holds and "not for publication" not in told:
+            told += " (exact, not for publication: reports state something else)"
         raised = self.guaranteed.raised
         if raised is not None:
             name, total = raised
@@ -445,7 +444,7 @@ class DatasetRecord:
             told += f"; for {names_of(self.later)} it is the same, since documents are shared"
         if self.refused:
             told += (
-                ", but not for the documents of its latest run, which was refused since other names share them: for "
+                ", but not for the documents of its latest run, which was refused, if other names share them: for "
                 "these, the guarantee of those names counts (exact, not for publication)"
             )
         return told

@@ -84,11 +84,19 @@ class Sketch:
         is compared only if it contains several of the shared documents, or has one in common with a unit of the other
         corpus that contains several. The share of compared units without a match decides, and not the share of their
         documents: otherwise splitting a few documents off every person would go unnoticed.
+
+        Texts that several people wrote alike have fewer units in a part of a corpus than in the whole. A document with
+        as many units in a part as in the whole has the same units, if both group alike: where there are enough of
+        these, only they are compared.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
-        crowded = self._crowded(both) & other._crowded(both)  # their units are not all recorded in either sketch
-        here, there = (sketch._holders(both[~crowded]) for sketch in (self, other))
+        n_here, n_there = self._n_units(both), other._n_units(both)
+        recorded = np.minimum(n_here, n_there) <= _CROWD  # the units of others are not all recorded in either sketch
+        steady = recorded & (n_here == n_there)
+        sampled_steady = np.sum(steady & (both <= np.uint64(min(self.bound, other.bound))))
+        compared_documents = both[steady if sampled_steady >= _COMPARED_SHARE * sampled else recorded]
+        here, there = (sketch._holders(compared_documents) for sketch in (self, other))
         common = (here @ there.T).tocoo()  # the number of documents that a unit here and a unit there share
         sizes = np.asarray(here.sum(axis=1)).ravel(), np.asarray(there.sum(axis=1)).ravel()
         largest = np.maximum(sizes[0][common.row], sizes[1][common.col])
@@ -104,14 +112,14 @@ class Sketch:
             return None
         return n_unmatched > _MAX_UNMATCHED * n_compared
 
-    def _crowded(self, documents: _Codes) -> NDArray[np.bool_]:
-        """Return a mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
+    def _n_units(self, documents: _Codes) -> NDArray[np.int64]:
+        """Return the number (n,) of units of each of the `documents` (n,); `_CROWD` + 1 stands for more."""
         held = self.members[:, 0]
-        return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
+        return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents))
 
     def _holders(self, documents: _Codes) -> sparse.csr_array:
         """Return incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
-        known = documents[~self._crowded(documents)]
+        known = documents[self._n_units(documents) <= _CROWD]
         rows = self.members[_are_in(self.members[:, 0], known)]
         units, unit = np.unique(rows[:, 1], return_inverse=True)
         ones = np.ones(len(rows), np.int64)

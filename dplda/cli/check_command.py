@@ -40,7 +40,7 @@ from dplda.text.dates import say_formats
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.folder import SUBFOLDER
 from dplda.text.language_guess import UNSPACED, guess_language
-from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named, unit_key
+from dplda.text.records import DOCUMENT_TEXT, TEXT_NAMES, ReadOptions, plainly_named
 
 if TYPE_CHECKING:
     from dplda.budget import Ledger
@@ -319,6 +319,8 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
 
 def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
     """Note texts that look like categories, and rows and ids that are there twice."""
+    from dplda.text.sampling import count_copies
+
     sample, facts = report.sample, {column.name: column for column in report.columns}
     assert sample is not None
     n, texts = len(sample.rows), [facts[name] for name in report.text_fields if name in facts]
@@ -331,23 +333,20 @@ def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
         return
     if texts:
         owner = chosen.get("unit_field") or chosen.get("id_field")  # its copies of a text count as one
-        rows = [
-            (tuple(str(row.get(column.name)) for column in texts), unit_key(row.get(owner)) if owner else place)
-            for place, row in enumerate(sample.rows)
-        ]
-        written = [row for row in rows if any(text not in ("", "None") for text in row[0])]
-        worded = [row for row in written if any(map(str.isalpha, "".join(row[0])))]
-        if wordless := len(written) - len(worded):
+        rows = ["".join(str(row.get(column.name) or "") for column in texts) for row in sample.rows]
+        if wordless := sum(text != "" and not any(map(str.isalpha, text)) for text in rows):
             holds = _records(wordless, sample, "holds", "hold")
             report.remarks.append(f"{holds} no word, and contribute{'s' * (wordless == 1)} nothing.")
-        if repeated := len(set(worded)) - len({row[0] for row in worded}):
+        repeated, total = count_copies(sample, [column.name for column in texts], owner)
+        if repeated:
+            of_all = f"{repeated:,} of all {total or 0:,} texts {'repeats' if repeated == 1 else 'repeat'}"
+            copies = of_all if total else _records(repeated, sample, "repeats", "repeat")
             others = f" with another {owner!r}" if owner else ""
             ways = ["ids (--id-field)"] * (owner is None) + ["people (--unit-field)"] * ("unit_field" not in chosen)
             name_one = f", or name the column of {' or '.join(ways)} that the copies share" if ways else ""
             report.remarks.append(
-                f"{_records(repeated, sample, 'repeats', 'repeat')} the text of an earlier one{others}. Each counts as "
-                "a document of its own, so that what is in it weighs more and is protected less: remove "
-                f"copies{name_one}."
+                f"{copies} the text of an earlier one{others}. Each counts as a document of its own, so that what is "
+                f"in it weighs more and is protected less: remove copies{name_one}."
             )
     name = chosen.get("id_field", "id")
     if name in facts and facts[name].n_repeated and name != chosen.get("unit_field"):
@@ -371,7 +370,8 @@ def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
     for column in report.columns:
         if column.date_formats is None or column.name in report.text_fields:
             continue
-        unread = f" {column.unread_dates:.0%} of the first are in no such format." * (column.unread_dates >= _TOLD)
+        share = f"{column.unread_dates:.0%}" if column.unread_dates >= 0.01 else "less than 1 %"
+        unread = f" {share} of the first are in no such format." * (column.unread_dates >= _TOLD)
         if unread or read.isdisjoint(column.date_formats):
             how = say_formats(column.date_formats, before_date_format(options))
             report.remarks.append(f"Not all dates in {column.name!r} are in ISO 8601: to tabulate, give {how}.{unread}")
@@ -638,7 +638,7 @@ def add_price(report: Report, run: Run[Any], ledger: Ledger, model: TopicModel |
     report.price = f"This run would take {quoted.share:.1%} of the budget of {budget}, which {more}"
     if quoted.dataset.refused:
         report.price += (
-            ". But its latest run was refused, since other names share its documents: their budget decides, too."
+            ". But its latest run was refused when its documents had been read: if nothing changed, this one is, too."
         )
     else:
         report.price += ", unless other datasets have its documents." if new_name else "."

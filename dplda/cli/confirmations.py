@@ -25,30 +25,34 @@ def tell_before_charging(
     model: TopicModel | None = None,
     *,
     sure: bool,
+    unit_chosen: bool = False,
 ) -> None:
     """Say what may be a mistake in a planned `run` of `corpus`, read with `options`, about a `model` if there is one.
 
     Unless the user is `sure`, ask whether to go on if documents alone would be protected for good although a column
-    seems to name people, and if the run repeats another. Raises `InputError` if it must ask and cannot,
-    `BudgetRefused` for what could not be mended or paid, and `Abort` for no.
+    seems to name people and the unit was not `unit_chosen`, if the run ends a guarantee, and if it repeats another.
+    Raises `InputError` if it must ask and cannot, `BudgetRefused` for what could not be mended or paid, and `Abort` for
+    no.
     """
     for line in before_charging(run, ledger, model):
         say(line, error=True)
+    if ends := run.quote(ledger).warning:
+        say(f"warning: {ends}", error=True, style="yellow")
     if sure or run.reason:
         return
-    if people := _forgotten_people(run, ledger, corpus, options):
+    if not unit_chosen and (people := _forgotten_people(run, ledger, corpus, options)):
         say(
             f"{people!r} seems to name people with several documents. The first run on dataset {run.dataset} fixes for "
             "good whether all documents of one are protected together (--unit-field) or each by itself.",
             error=True,
         )
-        run.quote(ledger)  # one that is refused anyway needs no answer
         confirm(
             "Protect each document by itself?",
             otherwise=f"give --unit-field {people} (in a plan, unit_field), or --yes to protect each by itself.",
         )
+    elif ends:
+        confirm("Charge it all the same?", otherwise="give a smaller epsilon, or --yes to charge it all the same.")
     elif same_run(run, ledger):
-        run.quote(ledger)
         confirm("Charge it all the same?", otherwise="give --yes to charge it all the same.")
 
 

@@ -121,6 +121,7 @@ def show_count_tables(counts: Counts) -> None:
 
 def _show_table(one: CountTable, unit: str) -> None:
     """Print the number and share of each category in each group, and the differences that are certain."""
+    from dplda.private.attributes import in_words
     from dplda.runs.counting import (
         count_less,
         counted_in,
@@ -145,7 +146,7 @@ def _show_table(one: CountTable, unit: str) -> None:
                 share = in_percent(shares, place) if tells[index] or not part.by else "too small to tell"
                 rows.append((*names, one.titles[category], whole_number(found, place), share))
                 names = ("",) * len(names)
-    heads = (*one.by, f"{size_heading(one, unit)} (95 %)") if one.by else ()
+    heads = (*map(in_words, one.by), f"{size_heading(one, unit)} (95 %)") if one.by else ()
     number = "number as counted (95 %)" if count_less(one, unit) else "number (95 %)"
     table((*heads, "category", number, "share in % (95 %)"), rows[:_SHOWN_ROWS], wide="category")
     if len(rows) > _SHOWN_ROWS:

@@ -12,8 +12,9 @@ import click
 
 from dplda.base.errors import warn
 from dplda.budget.events import PrivacyStatement
-from dplda.cli.budget_command import before_charging, tell_spent, tell_weakness
+from dplda.cli.budget_command import tell_spent, tell_weakness
 from dplda.cli.check_command import look, show_dry_run
+from dplda.cli.confirmations import tell_before_charging
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,
@@ -79,8 +80,8 @@ def evaluate(
         show_dry_run(report, planned, model, ledger_path, as_json=as_json)
         return
     ledger = open_ledger(ledger_path)
-    for line in [] if planned is None else before_charging(planned, ledger, model):
-        say(line, error=True)
+    if planned is not None:
+        tell_before_charging(planned, ledger, corpus, options, model, sure=options["yes"])
     with following(quiet=as_json or quiet) as progress:
         if planned is None:
             record = _evaluate_public(model, source, ledger, progress)

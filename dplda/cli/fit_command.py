@@ -113,10 +113,10 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
             chosen = complete(source, progress)
             ledger = open_ledger(ledger_path)
             run = plan_fit(source, ledger, chosen)
-            sure = options["yes"] or options["unit"] is not None
-            tell_before_charging(run, ledger, corpus, reading, sure=sure)
             for line in guided_lines(_found_seed_words(run, options)):
                 say(line, error=as_json)
+            chosen_unit = options["unit"] is not None
+            tell_before_charging(run, ledger, corpus, reading, sure=options["yes"], unit_chosen=chosen_unit)
             folder = options["out"] or MODELS / run.id
             model = run.execute(ledger, folder=folder, progress=progress, seconds=seconds)
     finally:

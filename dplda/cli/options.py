@@ -263,6 +263,7 @@ def question_options(command: _Command) -> _Command:
         fit_options("dataset", "engine", "scheduler"),
         fit_option("delta"),
         fit_option("epsilon", help="Privacy budget of the answer (nats)."),
+        click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake."),
     ):
         command = add(command)
     return command
@@ -273,7 +274,7 @@ _QUESTION_OPTIONS = ("epsilon", "delta", "dataset", "public_topics", "engine", "
 
 def refuse_question_options(reason: str) -> None:
     """Raise `UsageError` if one of the `question_options` was given, which has no effect for this `reason`."""
-    for name in (*_QUESTION_OPTIONS, "simulate", "seed", "dry_run"):
+    for name in (*_QUESTION_OPTIONS, "simulate", "seed", "dry_run", "yes"):
         if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect {reason}; leave it out.")
 
@@ -480,11 +481,14 @@ def model_folder(run: str, ledger_path: Path | None) -> Path:
 def open_model(run: str, ledger_path: Path | None) -> TopicModel:
     """Load the model in the folder `run`, or of the run that `Ledger.run` finds by it.
 
-    Warns on standard error if it is not private. Raises `InputError` if there is none.
+    Says on standard error which run the name of a dataset means, and warns there if the model is not private. Raises
+    `InputError` if there is none.
     """
-    from dplda.runs.series import load
+    from dplda.runs.series import is_path, load
 
     model = load(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
+    if run == model.facts.dataset and not is_path(run):
+        say(f"Topics of run {model.facts.run}, the latest of {run} with topics.", error=True)
     if not model.privacy.sound:
         say(f"This model is {model.privacy.reason or 'not proven private'}.", error=True, style="bold red")
     return model

@@ -85,7 +85,6 @@ def grouping_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _csv_option,
         _out_option,
         question_options,
-        click.option("--yes", is_flag=True, help="Do not ask before a charge that may be a mistake."),
         click.option(
             "--date-format",
             default="",
@@ -158,8 +157,6 @@ def tabulate(
     settings = question_settings(options)  # refused before anything is read
     wanted = wanted_tables(options)
     model = open_model(run, ledger_path)
-    if run == model.facts.dataset and not as_json:
-        say(f"Topics of run {model.facts.run}, the latest of {run}.", error=True)
     source = read_asked(corpus, options, wanted, None, model.facts.reading)
     settings |= {name: options[name] for name in ("zone", "date_format", "sampling")}
     planned = plan_tables(model, source, wanted, **settings)
@@ -491,7 +488,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
 
     `of_topics` says, after a space, from how many units the topics were learned; it may be empty.
     """
-    from dplda.private.attributes import OTHER
+    from dplda.private.attributes import OTHER, in_words
     from dplda.runs.released_table import counted
 
     units, shares, tells = one.units(), one.shares(), one.tells
@@ -509,7 +506,11 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str], of_topics: str)
         first, *others = about if tells[index] else ["too small to tell"]
         rows += [(*row, count, first), *((*([""] * len(row)), "", each) for each in others)]
     table(
-        (*one.by, counted(unit).replace(" at least", "\nat least") + " (95 %)", "largest topics, share in % (95 %)"),
+        (
+            *map(in_words, one.by),
+            counted(unit).replace(" at least", "\nat least") + " (95 %)",
+            "largest topics, share in % (95 %)",
+        ),
         rows,
         wide="largest topics, share in % (95 %)",
     )

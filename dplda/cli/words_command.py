@@ -105,6 +105,7 @@ def show_word_tables(found: Words) -> None:
 
 def _show_table(one: WordTable, unit: str) -> None:
     """Print the words of each group that are certain, with their lifts."""
+    from dplda.private.attributes import in_words
     from dplda.runs.indicator_tables import MORE_CERTAIN, OWN_WORDS, WEIGHED, certain_of, times
 
     rows: list[tuple[str, ...]] = []
@@ -115,7 +116,7 @@ def _show_table(one: WordTable, unit: str) -> None:
         certain = [f"{each.word} {times(each.lift.low)}" for each in certain_of(contrasts)]
         rows.append((*row, "too small to tell" if contrasts is None else ", ".join(certain) or "none that is certain"))
     head = "words that are more frequent here, and at least how many times"
-    table((*one.by, head), rows, wide=head)
+    table((*map(in_words, one.by), head), rows, wide=head)
     tell_private_groups(one, unit)
     compared = "the other of the two groups" if one.compares_two else "all other groups together"
     found = any(map(certain_of, distinctive))

@@ -44,6 +44,11 @@ def sorted_groups(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def in_words(name: str) -> str:
+    """Return the `name` of an attribute for a heading: of two groups that are compared, that of their column."""
+    return name[len(BETWEEN) + 1 : -1] if name.startswith(f"{BETWEEN}(") else name
+
+
 def period_after(period: str, name: str) -> str:
     """Return the name of the period after the one called `name`: ``2025-01`` for the month ``2024-12``."""
     return PERIODS[period](days_of(name)[1] + timedelta(days=1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache, cached_property
 from typing import Any, Self
 
@@ -165,6 +166,11 @@ class Facts:
     def dataset(self) -> str:
         """The name of the dataset."""
         return shown(self.recorded.dataset or "without a name")
+
+    @property
+    def today(self) -> str:
+        """The day on which these facts are told, in ISO 8601: the ledger may record further runs."""
+        return date.today().isoformat()
 
     @property
     def under(self) -> str:

@@ -16,7 +16,7 @@ from dplda.model import TopicModel
 from dplda.report import indicator_pictures, page, summary
 from dplda.report.pictures import Table, shown
 from dplda.report.promise import unit_of
-from dplda.report.table_pictures import category_of, heading, in_words, told_counted, told_private
+from dplda.report.table_pictures import category_of, certain_differences, heading, in_words, told_counted, told_private
 from dplda.report.wording import Wording, intervals_cover, shown_topics
 from dplda.runs.counting import counted_as
 from dplda.runs.evaluation import Evaluation
@@ -108,8 +108,12 @@ def _notes(table: ReleasedTable, unit: str) -> str:
     if isinstance(table, WordTable):
         return f"{private}{WEIGHED} {OWN_WORDS}" if any(map(category_of, table.by)) else f"{private}{WEIGHED}"
     if isinstance(table, CountTable):
-        return f"{private}{indicator_pictures.told_counted(table, unit)}"
-    return f"{private}{told_counted(table, unit)}"
+        counted = indicator_pictures.told_counted(table, unit)
+    else:
+        counted = told_counted(table, unit)
+    titles = table.titles or map(str, range(table.n_topics))
+    compared = f" {certain_differences(table, dict(enumerate(titles)))}" if table.differences()[0] else ""
+    return f"{private}{counted}{compared}"
 
 
 def _stamp(privacy: PrivacyStatement) -> list[str]:

@@ -155,7 +155,7 @@ def plan_topics(
         result = TopicModel(
             topics=learned.topics,
             prevalence=learned.prevalence,
-            vocabulary=list(words),
+            vocabulary=tuple(words),
             privacy=run.privacy,
             facts=replace(
                 facts,

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from dplda.base.errors import InputError
-from dplda.private.attributes import BETWEEN, BOOLEAN, Attribute
+from dplda.private.attributes import BETWEEN, BOOLEAN, Attribute, in_words
 from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.tabulation import EXAMPLE_RANGES, Grouping, stored_columns
 from dplda.text.dates import date_formats, have_offset, say_formats
@@ -51,7 +51,7 @@ class Misfits:
         readable = f" Their dates can be read with {say_formats(self.formats, given_by)}." if self.formats else ""
         found = ", ".join(listed) or "all can be grouped"
         looked_at = "all" if self.whole else "the first"
-        return f"Of {looked_at} {self.n:,} records, by {self.name}: {found}.{readable}{self.hint}"
+        return f"Of {looked_at} {self.n:,} records, by {in_words(self.name)}: {found}.{readable}{self.hint}"
 
 
 def _in_percent(share: float) -> str:

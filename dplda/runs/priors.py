@@ -86,8 +86,8 @@ def public_prior(
             )
         except UnsupportedByData:
             raise InputError(
-                f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too "
-                "few words. Give more public text, or leave the prior out."
+                f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents have too "
+                "few different words in common. Give public text with more different words, or leave the prior out."
             ) from None
         model = replace(fitted, facts=replace(fitted.facts, prior_cache=name))
         _keep(model, folder)

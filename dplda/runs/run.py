@@ -142,9 +142,9 @@ class Run(Generic[Result]):
     ) -> Result:
         """Warn of what cannot be undone, and `execute` the run.
 
-        The warnings are `DefaultGrantWarning` if it fixes the total of its dataset, and `SmallDeltaWarning` if its
-        delta is larger than that of the grant. For programs; the command line has words of its own. Without a
-        `ledger`, it is the usual one.
+        The warnings are `DefaultGrantWarning` if it fixes the total of its dataset, `SmallDeltaWarning` if its delta is
+        larger than that of the grant, and `DpldaWarning` if it ends a guarantee. For programs; the command line has
+        words of its own. Without a `ledger`, it is the usual one.
         """
         named, ledger = ("dplda.Ledger()", Ledger()) if ledger is None else ("ledger", ledger)
         if isinstance(ledger, Ledger) and not self.reason:
@@ -153,6 +153,8 @@ class Run(Generic[Result]):
                 warn(f"{told} {named}.grant({self.dataset!r}, epsilon=E, delta=D)", DefaultGrantWarning)
             if told := larger_delta(self.dataset, self.privacy.delta, self.events, records, "delta="):
                 warn(told, SmallDeltaWarning)
+        if isinstance(ledger, Ledger) and (told := self.quote(ledger).warning):
+            warn(told)
         return self.execute(ledger, folder=folder, progress=progress, seconds=seconds)
 
     def execute(
@@ -177,8 +179,6 @@ class Run(Generic[Result]):
             raise InputError(f"progress must be an object with the methods of a Progress, got {progress!r}.")
         if ledger is not False and not hasattr(ledger, "reserve"):
             raise InputError(f"ledger must be a Ledger, such as dplda.Ledger({str(ledger)!r}), or False to simulate.")
-        if ledger is not False and (told := self.quote(ledger).warning):  # before anything is charged
-            _warn(told, DpldaWarning)
         with (
             following(progress) as shown,
             _space_for_model(folder, self.most_bytes),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -208,13 +208,46 @@ def _counted_units(sample: Sample, unit: str, records: int, text_fields: Sequenc
         return len({first_subfolder(file.relative_to(located.root)) for file in located.files} - {None})
     if records <= len(sample.rows) + len(sample.defects):
         return len({unit_key(row.get(unit)) for row in sample.rows} - {None})
-    options = replace(sample.options, text_field=tuple(text_fields) or None, unit_field=unit, group_fields=())
     with suppress(InputError):  # a fit says what is wrong
-        source = open_located(located, options)
-        small = records <= _COUNTED_RECORDS and sum(file.stat().st_size for file in source.files) <= _COUNTED_BYTES
-        if small and isinstance(source, TextSource) and not source.slow:
-            return len({record.unit for record in source.records() if isinstance(record, TextRecord)})
+        if (found := _all_records(sample, unit, text_fields)) is not None:
+            return len({record.unit for record in found})
     return None
+
+
+def count_copies(sample: Sample, text_fields: Sequence[str], owner: str | None) -> tuple[int, int | None]:
+    """Count the records whose text an earlier one has, whose value of the column `owner`, if there is one, is another.
+
+    Returns this number, and the number of all records if it is of all and not of the sample: if the corpus is larger
+    than the sample and counting takes seconds.
+    """
+    if sample.total != len(sample.rows) + len(sample.defects):
+        with suppress(InputError):  # a fit says what is wrong
+            if (found := _all_records(sample, owner, text_fields)) is not None:
+                listed = [(record.text, record.unit if owner else place) for place, record in enumerate(found)]
+                return _copies(listed), len(listed)
+    return _copies(
+        ("\n".join(str(row.get(name) or "") for name in text_fields), unit_key(row.get(owner)) if owner else place)
+        for place, row in enumerate(sample.rows)
+    ), None
+
+
+def _copies(texts: Iterable[tuple[str, object]]) -> int:
+    """Count the pairs of a text and its owner, each once, beyond one for each of the texts, of those with words."""
+    pairs = {(hash(text), owner) for text, owner in texts if any(map(str.isalpha, text))}
+    return len(pairs) - len({text for text, _ in pairs})
+
+
+def _all_records(sample: Sample, unit: str | None, text_fields: Sequence[str]) -> Iterator[TextRecord] | None:
+    """Return the records of the whole corpus with their `unit`; None if reading them would take long."""
+    columns = tuple(name for name in text_fields if name != DOCUMENT_TEXT)
+    options = replace(sample.options, text_field=columns or None, unit_field=unit, group_fields=())
+    source = open_located(sample.located, options)
+    records = sample.estimate if sample.total is None else sample.total
+    if not isinstance(source, TextSource) or source.slow or records is None or records > _COUNTED_RECORDS:
+        return None
+    if sum(file.stat().st_size for file in source.files) > _COUNTED_BYTES:
+        return None
+    return (record for record in source.records() if isinstance(record, TextRecord))
 
 
 def only_long_text(sample: Sample) -> str | None:

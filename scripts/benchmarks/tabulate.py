@@ -205,7 +205,7 @@ def _any_model(words: Sequence[str], rng: np.random.Generator) -> dplda.TopicMod
     return dplda.TopicModel(
         topics=rng.dirichlet(np.full(len(words), 0.05), 20),
         prevalence=np.full(20, 0.05),
-        vocabulary=list(words),
+        vocabulary=tuple(words),
         privacy=PrivacyStatement(
             epsilon=float("inf"),
             delta=0.0,

@@ -78,7 +78,7 @@ def test_remaining_is_the_share_of_the_filter(ledger):
 def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
     ledger.grant("reviews", 10.0, 1e-5)
     ledger.grant("letters", 6.0, 1e-6)
-    assert "(as much as epsilon 10 at delta 1e-05; several runs" in ledger.dataset("reviews").remaining_text
+    assert "(the same spending as epsilon 10 at the grant's delta, 1e-05; several runs" in ledger.dataset("reviews").remaining_text
     assert "at delta 1e-06 (several runs" in ledger.dataset("letters").remaining_text
 
 
@@ -352,7 +352,8 @@ def test_an_interrupted_run_counts_in_full_where_others_are_told_and_that_is_sai
     assert ledger.dataset("reviews").in_short.endswith(f"spent of epsilon 6 (at delta 1e-06); {few}")
     spend(ledger, events=[gaussian(mu_squared=0.5 * whole)])
     record = ledger.dataset("reviews")
-    assert record.guarantee == "the guarantee is the whole grant: epsilon 6 at delta 1e-06"
+    for_the_owner = "(exact, not for publication: reports state something else)"
+    assert record.guarantee == f"the guarantee is the whole grant: epsilon 6 at delta 1e-06 {for_the_owner}"
     assert record.guaranteed_alone.basis == Basis.UNFINISHED
     told = record.guaranteed_alone.in_words(record.grant)
     assert told.startswith("no guarantee: the runs that ended stay within epsilon 6 at delta 1e-06, which was fixed")

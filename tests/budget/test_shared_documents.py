@@ -50,7 +50,7 @@ def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_
     ledger.grant("b", 5.0, 1e-5)
     spend(ledger, "b", of(LIKE["one document edited"]), events=little)
     record = ledger.dataset("b")
-    assert record.guarantee.endswith("of those in force before the first output: " + DEFAULT_TOTAL)
+    assert f"of those in force before the first output: {DEFAULT_TOTAL} (exact, not for publication" in record.guarantee
     assert "recorded under this name alone (epsilon 5 at delta 1e-05)" in record.in_reports
     assert f"With the other names it is {DEFAULT_TOTAL}: tell its readers that" in record.in_reports
     assert ledger.dataset("a").in_reports == ""  # nothing came before it
@@ -103,7 +103,10 @@ def test_a_grant_raised_after_a_refused_run_says_what_reports_will_state(ledger)
     spend(ledger, "a", of(ALL), events=[gaussian(mu_squared=capacity(1.0, 1e-6).mu_squared)])
     with pytest.raises(BudgetRefused):
         spend(ledger, "b", of(ALL), events=[gaussian(mu_squared=0.5 * capacity(0.5, 1e-6).mu_squared)])
-    assert "but not for the documents of its latest run, which was refused since" in ledger.dataset("b").guarantee
+    assert (
+        "but not for the documents of its latest run, which was refused, if other names share them"
+        in ledger.dataset("b").guarantee
+    )
     with pytest.warns(RaisedGrantWarning, match=r"a report states"):
         ledger.grant("b", 6.0, 1e-6)
     assert "a report states epsilon 0.5 at delta 1e-06" in ledger._repr_html_()

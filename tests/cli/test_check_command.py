@@ -278,6 +278,22 @@ def test_what_seems_wrong_with_columns_is_noted(dplda, home: Path) -> None:
     assert "candidates: day" not in told
 
 
+def test_copies_beyond_the_first_records_are_counted_in_all_of_a_small_collection(dplda, home: Path) -> None:
+    for folder, first in (("a", 0), ("b", 0), ("c", 1000)):
+        (home / "letters" / folder).mkdir(parents=True)
+        for i in range(first, first + 600):
+            (home / "letters" / folder / f"{i}.txt").write_text(f"the letter {i} of somebody")
+    told = " ".join(dplda("check", "letters", "--json").json["remarks"])
+    assert "600 of all 1,800 texts repeat the text of an earlier one. Each counts" in told
+    rows = [{"who": f"p{i % 40}", "title": "a", "text": f"the text {i % 1200} of it"} for i in range(1260)]
+    (home / "r.jsonl").write_text(jsonl(*rows))
+    given = ("--text-field", "title", "--text-field", "text")
+    told = " ".join(dplda("check", "r.jsonl", *given, "--json").json["remarks"])
+    assert "60 of all 1,260 texts repeat the text of an earlier one. Each counts" in told
+    told = " ".join(dplda("check", "r.jsonl", *given, "--unit-field", "who", "--json").json["remarks"])
+    assert "repeat the text" not in told, "the copies are of the same people"
+
+
 def test_copies_are_told_by_whom_they_count_for(dplda, home: Path) -> None:
     rows = [{"id": i, "who": f"p{i % 40}", "text": f"the text {i} of it"} for i in range(100)]
     (home / "r.jsonl").write_text(jsonl(*rows, rows[0] | {"id": 100}, rows[1] | {"who": "p5"}))

@@ -49,6 +49,7 @@ class Recorder:
             "privacy": PrivacySettings(),
             "batch": None,
             "corpus": corpus,
+            "quote": lambda ledger: SimpleNamespace(warning=""),
         }
         return SimpleNamespace(id="toy-aaaaaa", dataset=dataset, execute=execute, **plan)
 

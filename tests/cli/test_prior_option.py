@@ -65,7 +65,8 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     )
     kept = list((home / "cache" / "priors").iterdir())
     assert len(kept) == 1
-    assert dplda("fit", private, *FIT, *given).status == 0
+    assert dplda("fit", private, *FIT, *given).status == 2, "it repeats a run, and asks"
+    assert dplda("fit", private, *FIT, *given, "--yes").status == 0
     assert list((home / "cache" / "priors").iterdir()) == kept, "fitted once"
     dry = dplda("fit", private, *FIT, *given, "--unit", "document", "--dry-run", "--epsilon", 4)
     assert (dry.status, "too few" in dry.out) == (0, False)

@@ -153,7 +153,8 @@ def test_names_of_the_same_documents_share_the_largest_total_of_any(dplda, home:
     assert "This holds for the 2 runs recorded under the names <bdi>b</bdi> and <bdi>a</bdi> together" in page
     assert "differentially private with epsilon = 8 and delta = 0.001, each the largest set or listed for one" in page
     odds = percent(success_under_filter(8.0, 1e-3), upwards=True)
-    assert f"guesses from everything that the 2 runs recorded so far released is right at most <strong>{odds}" in page
+    released = "everything that all runs within epsilon 8 may release (2 are recorded so far)"
+    assert f"guesses from {released} is right at most <strong>{odds}" in page
     assert f"The grant in force for {first} is epsilon 4, delta 0.001 (set" in page
     assert f"The grant in force for {later} is epsilon 4, delta 1e-05 (set" in page
     assert "recorded 2 runs under the names b and a, this one among them" in page

@@ -70,6 +70,14 @@ def fitted(home: Path) -> str:
     return Ledger().runs()[0].id
 
 
+def test_the_name_of_a_dataset_says_which_run_it_means(dplda, fitted, home):
+    name = Ledger().runs()[0].dataset
+    told = f"Topics of run {fitted}, the latest of {name} with topics."
+    for asked in (("topics", name), ("tree", name), ("merge", name, "0,1", "--out", "merged"), ("report", name)):
+        assert told in dplda(*asked).err
+    assert told not in dplda("topics", fitted).err
+
+
 def test_a_period_with_days_outside_of_the_range_is_said_to_be_whole(dplda, tickets, fitted):
     days = ("--from", "2024-01-15", "--to", "2024-03-31")
     answer = dplda("tabulate", fitted, tickets, "--by", "month(day)", *days, "--epsilon", "2", "--dry-run")
@@ -168,6 +176,7 @@ def test_two_groups_are_compared_shown_written_and_drawn(dplda, tickets, fitted,
         "No difference between the two groups holds, if all are to hold together with 95 % probability;" in shown.out
     ) == (found == [])
     again = dplda("tables", record["table"]).out
+    assert "between(" not in again, "the column is called what it is"
     assert "Differences between the two groups that hold, all of them together, with 95 % probability:" in again
     assert re.search(r"points more in cash than in heat\n", again)
     assert dplda("tables", record["table"], "--csv", "t.csv").status == 0
@@ -187,7 +196,7 @@ def test_two_groups_may_be_few_of_the_documents(dplda, tickets, fitted, home):
     asked = ("tabulate", fitted, tickets, "--epsilon", "2")
     few = (*asked, "--between", "day=2024-03..2024-03", "day=2024-02", "--date-format", "%d.%m.%Y")
     dry = dplda(*few, "--dry-run", "--json").json
-    told = "Of the first 1,000 records, by between(day): 67 % are in neither group."
+    told = "Of the first 1,000 records, by day: 67 % are in neither group."
     assert (dry["problems"], dry["remarks"][-1]) == ([], told)
     assert charged(dplda) == 1
     answer = dplda(*few)

@@ -120,9 +120,9 @@ def _saved(folder: Path) -> Path:
         events=(Event(stage="size", noise_multiplier=8.0),),
     )  # fmt: skip
     facts = RunFacts(run="x-aaaaaa", alpha=(0.5, 0.5), documents=20)
-    TopicModel(topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=WORDS, privacy=statement, facts=facts).save(
-        folder / "whole"
-    )
+    TopicModel(
+        topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=tuple(WORDS), privacy=statement, facts=facts
+    ).save(folder / "whole")
     return folder
 
 

@@ -80,6 +80,12 @@ def test_a_folder_holds_two_files_and_nothing_else(model: TopicModel, tmp_path: 
     assert sorted(os.listdir(tmp_path / "m")) == [TEXT_FILE, _ARRAY_FILE]
 
 
+def test_the_words_of_a_model_cannot_be_changed_in_place(model: TopicModel) -> None:
+    """A list that is sorted in place would give the topics the words of others."""
+    assert isinstance(model.vocabulary, tuple)
+    assert isinstance(dataclasses.replace(model, vocabulary=list(model.vocabulary)).vocabulary, tuple)
+
+
 def test_saving_into_a_folder_with_files_is_refused(model: TopicModel, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"not empty.*--out; in Python, out="):

@@ -168,6 +168,26 @@ def test_another_grouping_of_shared_documents_is_told_from_the_same(name):
         assert of(DOCUMENTS[400:], PEOPLE[400:]).regroups(others) is otherwise
 
 
+def customers_of_a_support_desk(random):
+    """12,000 tickets of 3,500 customers; three in five repeat a stock phrase, and a third are about one product."""
+    stock = random.random(12_000) < 0.6
+    documents = np.where(stock, random.zipf(1.3, 12_000) % 1500, random.integers(2**32, 2**64, 12_000, np.uint64))
+    return documents.astype(np.uint64), random.integers(1, 3501, 12_000), random.random(12_000) < 0.34
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_part_whose_people_write_alike_is_told_from_another_grouping(seed):
+    """In a part, a phrase has fewer people than in the whole; that is no other grouping, but merged people are."""
+    documents, customers, part = customers_of_a_support_desk(np.random.default_rng(seed))
+    whole = of(documents, customers)
+    assert not whole.regroups(of(documents[part], customers[part]))
+    assert not of(documents[part], customers[part]).regroups(whole)
+    assert whole.regroups(of(documents[part], customers[part] // 3 + 9000)) is True
+    assert whole.regroups(of(documents, customers // 2 + 9000)) is True
+    tickets = np.arange(len(documents)) + 9000
+    assert whole.regroups(of(documents, tickets)) is True
+
+
 def test_sketches_that_hold_no_two_documents_of_a_unit_cannot_tell():
     alone = of(DOCUMENTS, ALONE)
     assert alone.regroups(of(DOCUMENTS, ALONE[::-1])) is None

@@ -15,6 +15,7 @@ from report_data import HOSTILE, Page, run_model, tables
 from dplda.learning.coherence import Coherence, Prediction
 from dplda.learning.estimates import Estimates
 from dplda.model import TopicModel
+from dplda.report.table_pictures import certain_differences
 from dplda.runs.counting import counted_in, what_counts
 from dplda.runs.evaluation import Evaluation
 from dplda.runs.indicator_tables import OWN_WORDS, WEIGHED
@@ -152,6 +153,8 @@ def test_words_and_tables_of_topics_say_what_they_count() -> None:
     assert OWN_WORDS in Page(words(of_category)._repr_html_()).text
     text = Page(tables(run_model(), (2000, 1500, 900))._repr_html_()).text
     assert re.search(r"Counted are about [\d,]+ documents with at least 3 known words\.", text)
+    named = replace(BY_TEAM, totals=BY_TEAM.totals * 100, counts=BY_TEAM.counts * 100)
+    assert certain_differences(named, dict(enumerate(named.titles))) in Page(counts(named)._repr_html_()).text
 
 
 def test_a_result_without_a_guarantee_is_stamped_and_hostile_names_stay_text() -> None:

@@ -57,7 +57,8 @@ def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of
     model = run_model()
     first = promised(Page(_render([model], None, of_all(3))))
     success = percent(promise.success_under_filter(8.0, 1e-5), upwards=True)
-    assert f"guesses from everything that the 3 runs recorded so far released is right at most {success}" in first
+    released = "everything that all runs within epsilon 8 may release (3 are recorded so far)"
+    assert f"guesses from {released} is right at most {success}" in first
     total = (
         "This holds for the 3 runs recorded under the name toys together (differentially private with epsilon = 8 and "
     )
