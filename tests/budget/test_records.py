@@ -78,7 +78,10 @@ def test_remaining_is_the_share_of_the_filter(ledger):
 def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
     ledger.grant("reviews", 10.0, 1e-5)
     ledger.grant("letters", 6.0, 1e-6)
-    assert "(the same spending as epsilon 10 at the grant's delta, 1e-05; several runs" in ledger.dataset("reviews").remaining_text
+    assert (
+        "(the same spending as epsilon 10 at the grant's delta, 1e-05; several runs"
+        in ledger.dataset("reviews").remaining_text
+    )
     assert "at delta 1e-06 (several runs" in ledger.dataset("letters").remaining_text
 
 
