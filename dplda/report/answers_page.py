@@ -120,8 +120,9 @@ def _answer(
         section = run_section(model, topics, together, shown(findings.run), prefix, findings.topic_tables)
         return {"topics": section, "pictures": []}
     if indicator_pictures.are_indicators(answer):
-        of_plan = replace(answer, same_documents=True)
-        return {"topics": None, "pictures": indicator_pictures.pictures([of_plan], prefix, hidden)}
+        others = [each for _, each, _ in findings.answers if each is not None]
+        of_plan, *of_page = (replace(each, same_documents=True) for each in (answer, *others))
+        return {"topics": None, "pictures": indicator_pictures.pictures([of_plan], prefix, hidden, of_page=of_page)}
     known = topics if model is not None and len(model.topics) == answer[0].n_topics else None
     if known is None:  # of another run
         known = ShownTopics([()] * answer[0].n_topics, {})

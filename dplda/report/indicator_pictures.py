@@ -66,9 +66,12 @@ _LONGEST_RULE = 90  # characters of what puts a document into a category, where 
 _TINY = 0.9  # where the axis of lifts begins
 
 
-def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] = ()) -> list[Picture]:
+def pictures(
+    all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] = (), *, of_page: Sequence[Tables] = ()
+) -> list[Picture]:
     """Draw the counts and words among `all_answers`, without `hidden` words; `prefix` begins the pictures' names.
 
+    `of_page` are all answers of the page about the same documents, if these are not all.
     Headings name the run of documents that are not known to be those of the topics on the page.
 
     Counts have a picture for each table. Of a table with too many groups, they have the numbers of its combinations,
@@ -77,6 +80,7 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
     drawn: list[Picture] = []
     alone = {(*_documents(answers), *subject(each)) for answers in all_answers for each in answers if len(each.by) == 1}
     several = len({answers.run for answers in all_answers}) > 1
+    largest = _largest_sums(of_page or all_answers)
     for run, answers in enumerate(all_answers):
         of_run = list[Picture]()
         whose = f" (run {shown(answers.run)})" if several else ""
@@ -88,13 +92,14 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
             if isinstance(table, WordTable):
                 of_run.append(_words(table, answers, name, hidden))
             elif isinstance(table, CountTable):
+                total = _sum(table) >= largest.get(_counted(table, answers), 0.0)
                 if not table.by or is_drawn_whole(table):
-                    of_run.append(_counts(table, answers, f"{name}-0"))
+                    of_run.append(_counts(table, answers, f"{name}-0", total=total))
                     continue
                 of_run.append(_combinations(table, answers, name))
                 parts = map(table.over, range(len(table.by)))
                 of_run += [
-                    _counts(part, answers, f"{name}-{number}", of=in_words(table, answers))
+                    _counts(part, answers, f"{name}-{number}", of=in_words(table, answers), total=total)
                     for number, part in enumerate(parts)
                     if (*_documents(answers), *subject(part)) not in alone
                 ]
@@ -103,6 +108,32 @@ def pictures(all_answers: Sequence[Tables], prefix: str, hidden: Sequence[str] =
             for place, each in enumerate(of_run)
         ]
     return drawn
+
+
+def _largest_sums(all_answers: Sequence[Tables]) -> dict[object, float]:
+    """Return the largest of the sums of all groups (`_sum`) of the tables with the same categories, by `_counted`.
+
+    Where documents may count less, each table counts another part of them. All sums are at most the true ones then, so
+    that a page tells the largest only.
+    """
+    largest: dict[object, float] = {}
+    for answers in all_answers:
+        for table in answers:
+            if isinstance(table, CountTable) and table.by and not table.persons and not table.compares_two:
+                key = _counted(table, answers)
+                largest[key] = max(_sum(table), largest.get(key, 0.0))
+    return largest
+
+
+def _counted(table: CountTable, answers: Tables) -> object:
+    """Tell apart what tables count: categories, in documents."""
+    return table.titles, _documents(answers)
+
+
+def _sum(table: CountTable) -> float:
+    """Sum the lower ends of the numbers of all categories, in all groups."""
+    listed = [place for place, name in enumerate(table.titles) if name not in _REST]
+    return float(table.whole().matches().low[0, listed].sum())
 
 
 def _documents(answers: Tables) -> tuple[str, str]:
@@ -141,10 +172,11 @@ def _combinations(table: CountTable, counts: Tables, name: str) -> Picture:
     )
 
 
-def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Picture:
+def _counts(table: CountTable, counts: Tables, name: str, of: str = "", *, total: bool) -> Picture:
     """Draw the categories of `table`: bars without groups, otherwise their shares over time or by group.
 
-    `of` names the table that it is summed from, if there is one.
+    `of` names the table that it is summed from, if there is one. `total` says whether to tell the sums of all groups
+    that may be too small.
     """
     unit = counts.privacy.unit
     order = sorted(range(table.n_topics), key=lambda category: -table.totals[:, category].sum())
@@ -173,7 +205,8 @@ def _counts(table: CountTable, counts: Tables, name: str, of: str = "") -> Pictu
             if not less or all_of_them.low[0, each] >= 1
         )
         sure = ", with 95 %" if less else ""
-        note = "" if table.persons or table.compares_two or not told else f"In all groups together{sure}: {told}. "
+        untold = table.persons or table.compares_two or (less and not total)
+        note = "" if untold or not told else f"In all groups together{sure}: {told}. "
         note += f"{certain_differences(table, every)}{_told_alike(table, every)} {_how_to_read(table, names, unit)}"
     return Picture(
         name=name,

@@ -91,7 +91,7 @@ def test_json_holds_the_model(model: TopicModel, tmp_path: Path) -> None:
     (path,) = export(model, "json", tmp_path / "m.json")
     record = json.loads(path.read_text())
     np.testing.assert_array_equal(record["topics"], model.topics)
-    assert record["vocabulary"] == model.vocabulary
+    assert record["vocabulary"] == [*model.vocabulary]
     assert record["privacy"] == model.privacy.to_json()
 
 

@@ -264,6 +264,11 @@ def test_counts_of_persons_are_told_apart_from_those_of_documents(tmp_path, with
     assert "documents of at least 3 words, of each customer up to 4 in full" in tickets
     least = of_tickets.whole().matches().low[0, of_tickets.titles.index("refund")]
     assert f"In all groups together, with 95 %: refund at least {least:,.0f}" in tickets, "tables count different parts"
+    both = replace(of_tickets, by=("desk",)), replace(of_tickets, by=("ward",), totals=of_tickets.totals * 2)
+    questions = [(f"How many by {each.by[0]}?", counts(each)) for each in both]
+    one_total = page(tmp_path, findings(*questions, unit="customer")).text
+    assert one_total.count("In all groups together") == 1, "of several sums that are too small, the largest is told"
+    assert f"refund at least {both[1].whole().matches().low[0, of_tickets.titles.index('refund')]:,.0f}" in one_total
     assert "more of them count where they are in several groups, so that tables with groups may count more" in tickets
     assert "The share of documents in each category, by team" in tickets
     texts = page(tmp_path, findings(("How many?", counts(BY_MONTH)), unit="customer")).text

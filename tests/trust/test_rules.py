@@ -222,7 +222,7 @@ def test_rule_5_neither_order_of_documents_nor_of_words_shows_even_among_ties(mo
     forward, backward = models
     assert forward.vocabulary == backward.vocabulary
     if words == "private":
-        assert forward.vocabulary == ["common", *sorted(TEXT)]  # all but the first are tied
+        assert forward.vocabulary == ("common", *sorted(TEXT))  # all but the first are tied
     np.testing.assert_array_equal(forward.topics, backward.topics)
     np.testing.assert_array_equal(forward.prevalence, backward.prevalence)
 
