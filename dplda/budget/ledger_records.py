@@ -516,6 +516,8 @@ class DatasetRecord:
             within = self._within_guarantee
             if within is not None and within.largest_run != largest:
                 kept += f"; within the guarantee, {within.largest_run}"
+            if (alone := self.guaranteed_alone).epsilon != self.guaranteed.epsilon:
+                kept += f". The total that they call reached is epsilon {alone.epsilon:g} at delta {alone.delta:g}"
             told.append(
                 f"reports count in full {stopped} interrupted, refused or failed, since how a run ended is not for "
                 f"publication: {kept}"

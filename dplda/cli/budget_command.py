@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.runs.run import Run
 
+_TABULATING = "table"  # the kind of a run that makes tables of topics
 _COUNTING = ("count", "words")  # kinds of runs whose numbers `dplda report` shows beside topics
 _LISTED = 3  # names of other datasets
 _SLIP = 0.8  # similarity (difflib) from which a name may be a slip for another; a swapped pair among seven has 0.86
@@ -140,19 +141,44 @@ def _letters(name: str) -> str:
 
 
 def _other_documents(run: Run[Any], earlier: Sequence[RunRecord], read: Sequence[str]) -> list[str]:
-    """Say that a `run` that counts does not `read` what the latest of `earlier` runs read, first one with topics."""
+    """Say that a `run` that counts does not `read` what the latest of `earlier` runs read, first one with topics.
+
+    A run that makes tables of topics is compared with the run of these topics.
+    """
     from dplda.budget.ledger_records import READ
 
-    latest = next((each for each in reversed(earlier) if each.model), earlier[-1] if earlier else None)
-    if run.parameters.get("kind") not in _COUNTING or latest is None or latest.batch is not None:
+    kind, latest = run.parameters.get("kind"), earlier[-1] if earlier else None
+    if kind == _TABULATING:
+        latest = next((each for each in earlier if each.id == run.parameters.get("of")), None)
+    elif kind in _COUNTING:
+        latest = next((each for each in reversed(earlier) if each.model), latest)
+    else:
         return []
-    if latest.parameters.get(READ) == read:
+    if latest is None or latest.batch is not None or latest.parameters.get(READ) == read:
         return []
+    if kind == _TABULATING:
+        return [
+            f"These are not known to be the documents that the topics of run {latest.id} were learned from: this run "
+            "reads another path, or reads it with other options, such as --text-field. Reports show its shares beside "
+            "the topics' own, and not in their place."
+        ]
     return [
         f"These are not known to be the documents of run {latest.id} of dataset {run.dataset}: this run reads another "
         "path, or reads it with other options. A page of both says so beside its numbers; a page of this run alone "
         "does not: give that a --title which says what was read."
     ]
+
+
+def reads_otherwise(run: Run[Any], ledger: Ledger) -> bool:
+    """Whether a `run` makes tables of topics that were learned from the same path, read with other options."""
+    from dplda.budget.ledger_records import PLACES, READ
+
+    of = next((each for each in ledger.runs() if each.id == run.parameters.get("of")), None)
+    if run.parameters.get("kind") != _TABULATING or of is None or of.batch is not None:
+        return False
+    places = ledger.place_codes(run.corpus.named_places)
+    same_path = bool(places) and of.parameters.get(PLACES) == places
+    return same_path and of.parameters.get(READ) != ledger.place_codes([run.corpus.identity])
 
 
 def same_run(run: Run[Any], ledger: Ledger) -> str:

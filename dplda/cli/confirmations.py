@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dplda.cli.budget_command import before_charging, same_run
+from dplda.cli.budget_command import before_charging, reads_otherwise, same_run
 from dplda.cli.check_command import look
 from dplda.cli.console import confirm, say
 from dplda.text.files import STANDARD_INPUT
@@ -30,7 +30,8 @@ def tell_before_charging(
     """Say what may be a mistake in a planned `run` of `corpus`, read with `options`, about a `model` if there is one.
 
     Unless the user is `sure`, ask whether to go on if documents alone would be protected for good although a column
-    seems to name people and the unit was not `unit_chosen`, if the run ends a guarantee, and if it repeats another.
+    seems to name people and the unit was not `unit_chosen`, if the run ends a guarantee, if it reads a path
+    otherwise than the run of its topics, and if it repeats another.
     Raises `InputError` if it must ask and cannot, `BudgetRefused` for what could not be mended or paid, and `Abort` for
     no.
     """
@@ -52,6 +53,11 @@ def tell_before_charging(
         )
     elif ends:
         confirm("Charge it all the same?", otherwise="give a smaller epsilon, or --yes to charge it all the same.")
+    elif reads_otherwise(run, ledger):
+        confirm(
+            "Read it with other options than the topics were learned with?",
+            otherwise="read it with the options of the run, such as --text-field, or give --yes to read it otherwise.",
+        )
     elif same_run(run, ledger):
         confirm("Charge it all the same?", otherwise="give --yes to charge it all the same.")
 

@@ -297,21 +297,23 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         f"Compared over the {len(compared.words):,} words that both runs have, of {len(models[0].vocabulary):,} and "
         f"{len(models[1].vocabulary):,}. Correlation is that of two topics' shares in documents that both models "
         "generate, and not in yours, which are often shorter, so that theirs is lower; topics are alike from 0.5 on, "
-        "each like one other at most, so that all pairs together are as alike as possible: the nearest may be like "
-        "another. A topic is only in one run if the other has as many topics or more, none of a prior, and nothing "
-        "near it, which noise hardly explains. An unclear one may be missing from the other run "
-        "because of noise, be called noise there, or be blended with another one (from 0.3 on). Topics called noise "
-        "are not compared. "
+        "each like one other at most, so that all alike pairs together are as alike as possible: the nearest may be "
+        "like another. A topic is only in one run if the other has as many topics or more, none of a prior, and "
+        "nothing near it, which noise hardly explains. An unclear one may be missing from the other run because of "
+        "noise, be called noise there, or be blended with another one (from 0.3 on). Topics called noise are not "
+        "compared. "
         f"{compared.never_only}".rstrip()
     )
     if any(share["low"] is None for part in shares for share in part):
-        one, other = (model.facts.dataset for model in models)
-        how = "that can be compared, tabulate the topics of one run in both collections"
-        if one == other:
-            how = "with intervals, tabulate the topics of each run"
+        lacking = [run for run, part in zip((first, second), shares, strict=True) if part[0]["low"] is None]
+        how = (
+            f"with intervals, tabulate the topics of {' and of '.join(lacking)}, with the options that it was read with"
+        )
+        if models[0].facts.dataset != models[1].facts.dataset:
+            how = "that can be compared, tabulate the topics of one run in both collections"
         say(
             "Shares without an interval may differ between runs by noise alone, often by several points. For shares "
-            f"{how}: dplda tabulate {shlex.quote(first)} CORPUS"
+            f"{how}: dplda tabulate {shlex.quote(lacking[0])} CORPUS ..."
         )
     for model, run, part in zip(models, runs, shares, strict=True):
         if model.facts.prior_used:

@@ -60,7 +60,7 @@ def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Call
     "--run-name",
     metavar="NUMBER=TEXT",
     multiple=True,
-    help="Name a run of several by its number on the page, from 1; may be repeated.",
+    help="Name a run of several with topics by its number on the page, from 1; may be repeated.",
 )
 @click.option(
     "--hide",

@@ -229,7 +229,7 @@ def wanted_tables(options: Mapping[str, Any]) -> Sequence[Sequence[Grouping]]:
     """Return what the `grouping_options` name. Raises `InputError` for what is no column, period or list of groups."""
     from dplda.runs.tabulation import groupings
 
-    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
+    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT, "column")
     dates = options["first"], options["last"]
     wanted = groupings(options["by"], public, dates, options["zone"], options["date_format"], options["between"])
     listed = {each for table in wanted for each in table if each.attribute.column not in public}

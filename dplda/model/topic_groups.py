@@ -23,6 +23,7 @@ from dplda.model.run_facts import Verdict
 from dplda.model.topic_model import TopicModel
 
 SAME = 0.5  # least correlation at which topics of two models are the same
+_LEFTOVER = 1e-6  # weight of other correlations in the matching: only topics that no alike pair has are matched by them
 APART = 0.3  # below this correlation with all topics of the other model, a topic is called absent there ...
 _PROBABLE = 0.4  # ... if its own probability is at least this,
 _FINDS = 0.3  # ... the mean probability of the other model's topics at least this, and the words of both so many:
@@ -197,7 +198,8 @@ class ComparedTopics:
     correlations: NDArray[np.float64]
     """The correlation of every two topics, (k_first, k_second), also of those that are called noise."""
     pairs: tuple[TopicPair, ...]
-    """Listed topics matched one to one, so that the sum of their correlations is largest."""
+    """Listed topics matched one to one, so that the sum of the correlations of alike topics is largest, then that of
+    the others."""
     titles: tuple[tuple[str, ...], tuple[str, ...]]
     """What stands for each topic of both models (`TopicModel.titles`)."""
     only: tuple[tuple[TopicPair, ...], tuple[TopicPair, ...]] = ((), ())
@@ -284,8 +286,6 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
     The result is the same in every call. Pairs are sorted by the larger prevalence of their two topics, largest first.
     Raises `InputError` for what is no model, and if the models have no word in common.
     """
-    from scipy.optimize import linear_sum_assignment  # SciPy takes long to load
-
     if not (isinstance(first, TopicModel) and isinstance(second, TopicModel)):
         raise InputError("contrast takes two models, such as two results of dplda.fit or dplda.load.")
     words = tuple(sorted(set(first.vocabulary) & set(second.vocabulary)))
@@ -296,8 +296,8 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         )
     listed = tuple(first.listed_topics), tuple(second.listed_topics)
     correlations = _correlations(first, second, words)
-    rows, columns = linear_sum_assignment(np.maximum(correlations[np.ix_(*listed)], 0.0), maximize=True)
-    matched = [(listed[0][row], listed[1][column]) for row, column in zip(rows, columns, strict=True)]
+    places = _matching(correlations[np.ix_(*listed)])
+    matched = [(listed[0][row], listed[1][column]) for row, column in places]
     pairs = [TopicPair(i, j, float(correlations[i, j])) for i, j in matched]
     pairs.sort(key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))
     labels = first.privacy.warning_label, second.privacy.warning_label
@@ -338,6 +338,15 @@ def contrast(first: TopicModel, second: TopicModel) -> ComparedTopics:
         tuple(pair for pair in compared.nearest(1) if _surely_absent(largest[1], pair.second, second, first)),
     )
     return replace(compared, only=only)
+
+
+def _matching(correlations: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Match rows and columns one to one: the sum of those from `SAME` on is largest, then that of the others."""
+    from scipy.optimize import linear_sum_assignment  # SciPy takes long to load
+
+    weights = np.maximum(correlations, 0.0)
+    weights[weights < SAME] *= _LEFTOVER  # they take no partner from pairs that are alike
+    return [(int(row), int(column)) for row, column in zip(*linear_sum_assignment(weights, maximize=True), strict=True)]
 
 
 def _surely_absent(largest: NDArray[np.float64], topic: int, model: TopicModel, other: TopicModel) -> bool:

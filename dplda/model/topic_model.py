@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.base.distributions import check_simplex, check_words, frozen
-from dplda.base.errors import InputError
+from dplda.base.errors import InputError, SharedDocumentsWarning, warn
 from dplda.base.frames import frame_of
 from dplda.base.lazy import load_name
 from dplda.base.progress import Progress
@@ -267,8 +267,14 @@ class TopicModel:
         return load_name("dplda.runs.evaluation", "evaluate")(self, corpus, **options)
 
     def examples(self, corpus: Any, each: int = 3, **options: Any) -> Any:
-        """Choose texts of a public `corpus` that show what topics are about: see `dplda.runs.examples.examples`."""
-        return load_name("dplda.runs.examples", "examples")(self, corpus, each, **options)
+        """Choose texts of a public `corpus` that show what topics are about: see `dplda.runs.examples.examples`.
+
+        Warns (`SharedDocumentsWarning`) if the ledger knows some of the texts from corpora with a bounded budget.
+        """
+        found = load_name("dplda.runs.examples", "examples")(self, corpus, each, **options)
+        for note in found.notes:
+            warn(note, SharedDocumentsWarning)
+        return found
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

@@ -22,8 +22,8 @@ _SCALE = (
 )
 _DEFINITION = (
     "The numbers are correlations of the topics' shares in documents that were generated, half from each of two runs, "
-    "over the words that both runs have. Topics are matched one to one so that the sum of their correlations is "
-    f"largest; they are called alike from {SAME} on, and partly alike from {APART} on."
+    f"over the words that both runs have. Topics are called alike from {SAME} on, and partly alike from {APART} on. "
+    "They are matched one to one so that the sum for alike topics is largest, then that for the others."
 )
 
 

@@ -212,9 +212,9 @@ class Facts:
         return promise.rarest(self.privacy)
 
     @property
-    def no_other_words(self) -> bool:
-        """Whether a word outside the public list has hardly any chance (`promise.no_other_words`)."""
-        return promise.no_other_words(self.privacy, self.recorded)
+    def too_frequent(self) -> bool:
+        """Whether words outside the public list may be left out as too frequent (`promise.too_frequent`)."""
+        return promise.too_frequent(self.privacy, self.recorded)
 
     @property
     def listed(self) -> bool:

@@ -232,7 +232,7 @@ def run_section(
         "success": percent(promise.success_at_most(privacy), upwards=True),
         "mu": at_least(promise.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
-        "no_other_words": promise.no_other_words(privacy, model.facts),
+        "too_frequent": promise.too_frequent(privacy, model.facts),
         "frequent": list(map(shown, frequent[:_MOST_FREQUENT])),
         "more_frequent": len(frequent) > _MOST_FREQUENT,
         "listed": model.facts.words == LISTED,

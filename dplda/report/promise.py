@@ -466,10 +466,10 @@ def rarest(privacy: PrivacyStatement) -> str:
     return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"
 
 
-def no_other_words(privacy: PrivacyStatement, recorded: RunFacts) -> bool:
-    """Whether a word outside the public list has hardly any chance to be on the page.
+def too_frequent(privacy: PrivacyStatement, recorded: RunFacts) -> bool:
+    """Whether words outside the public list that stand out from the noise may be left out for being too frequent.
 
-    So it is if those that stand out from the noise are left out for being too frequent.
+    Some may be kept, since the frequency of a word is estimated too low where a unit has many words.
     """
     needed = units_needed(privacy.events, privacy.adjacency)
     if needed is None or not recorded.frequent_words or recorded.words != LISTED or recorded.documents is None:

@@ -91,7 +91,7 @@ def count(
     `check_groups` and `options` are as in `dplda.tabulate`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
-    of the budget.
+    of the budget. Reports count a run that was refused after reading, since they do not say how runs ended.
     """
     asked = _asked(corpus, categories, classify)
     tables = groupings(by, groups or {}, dates, zone, date_format, between)

@@ -45,8 +45,9 @@ def fit_with(corpus: Corpus, options: FitOptions) -> TopicModel:
     """Learn topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any of
-    the budget, with one exception: an `InputError` because the model cannot be written. Raises `UnsupportedByData` if
-    the released numbers cannot support the request.
+    the budget, with one exception: an `InputError` because the model cannot be written. Reports count a run that
+    was refused after reading, since they do not say how runs ended. Raises `UnsupportedByData` if the released numbers
+    cannot support the request.
     """
     check_corpus(corpus)
     places: dict[str, object] = {"out": options.out, "models": options.models}

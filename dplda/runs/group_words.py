@@ -57,7 +57,7 @@ def distinctive_words(
     must be groups.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
-    of the budget.
+    of the budget. Reports count a run that was refused after reading, since they do not say how runs ended.
     """
     tables = groupings(by, groups or {}, dates, zone, date_format, between)
     if check_groups:

@@ -58,7 +58,7 @@ def public_prior(
     if ledger is not None:
         ledger.check_not_private(corpus.name or "", corpus.places)
     with following(progress) as shown:
-        store = corpus.open(shown, key=_KEY)
+        store = corpus.open(_OfPrior(shown), key=_KEY)
     if ledger is not None and (note := known_texts(_count_known(store, ledger), "give other text as the prior")):
         warn(f"Prior (exact, not for publication): {note}", SharedDocumentsWarning)
     n_documents = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
@@ -75,19 +75,21 @@ def public_prior(
     model = _load_kept(folder, name)
     if model is None:
         try:
-            fitted = fit(
-                corpus,
-                vocabulary=words,
-                n_topics=n_topics,
-                placement=NO_NOISE,
-                ledger=False,
-                simulate_seed=0,
-                progress=progress,
-            )
+            with following(progress) as shown:
+                fitted = fit(
+                    corpus,
+                    vocabulary=words,
+                    n_topics=n_topics,
+                    placement=NO_NOISE,
+                    ledger=False,
+                    simulate_seed=0,
+                    progress=_OfPrior(shown),
+                )
         except UnsupportedByData:
             raise InputError(
                 f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents have too "
-                "few different words in common. Give public text with more different words, or leave the prior out."
+                "few different words in common. Give public text with more different words, or leave the prior out. "
+                "Nothing was spent."
             ) from None
         model = replace(fitted, facts=replace(fitted.facts, prior_cache=name))
         _keep(model, folder)
@@ -102,6 +104,18 @@ def _count_known(store: CountStore, ledger: Ledger) -> int:
         return 0
     codes = (document_codes(words, b.indptr, b.words, b.counts, ledger.key) for b in store.blocks())
     return sum(int(np.isin(each, private, kind="sort").sum()) for each in codes)
+
+
+class _OfPrior:
+    """Passes progress on, with names of stages that tell them from those of the run that is charged."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.advance, self.estimate = progress.advance, progress.estimate
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Begin `stage` of the public text."""
+        self._progress.start(f"prior text: {stage}", total)
 
 
 def _load_kept(folder: Path, name: str) -> TopicModel | None:

@@ -602,13 +602,13 @@ class Tables(Sequence[ReleasedTable]):
     def to_frame(self) -> Any:
         """Return the only table as a pandas data frame. Raises `InputError` if there are several: index one of them."""
         if len(self.tables) != 1:
-            raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].to_frame().")
+            raise InputError(f"this result holds {len(self.tables)} tables: take one, as result[0].to_frame() does.")
         return self.tables[0].to_frame()
 
     def plot(self) -> Any:
         """Draw the only table (`ReleasedTable.plot`). Raises `InputError` if there are several: index one of them."""
         if len(self.tables) != 1:
-            raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].plot().")
+            raise InputError(f"this result holds {len(self.tables)} tables: take one, as result[0].plot() does.")
         return self.tables[0].plot()
 
     def merged(self, merged: Sequence[Sequence[int]]) -> Tables:

@@ -90,7 +90,7 @@ def tabulate(
     the units were a sample of a larger population. `options` are those of `dplda.runs.charged_query.QueryOptions`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends any
-    of the budget.
+    of the budget. Reports count a run that was refused after reading, since they do not say how runs ended.
     """
     if not isinstance(model, TopicModel):
         raise InputError(f"tabulate takes the model first, such as dplda.load('reviews'), got {type(model).__name__}.")

@@ -215,7 +215,7 @@ def _counted_units(sample: Sample, unit: str, records: int, text_fields: Sequenc
 
 
 def count_copies(sample: Sample, text_fields: Sequence[str], owner: str | None) -> tuple[int, int | None]:
-    """Count the records whose text an earlier one has, whose value of the column `owner`, if there is one, is another.
+    """Count the records whose text an earlier one has, of another `owner` if that is a column.
 
     Returns this number, and the number of all records if it is of all and not of the sample: if the corpus is larger
     than the sample and counting takes seconds.
@@ -232,9 +232,15 @@ def count_copies(sample: Sample, text_fields: Sequence[str], owner: str | None) 
 
 
 def _copies(texts: Iterable[tuple[str, object]]) -> int:
-    """Count the pairs of a text and its owner, each once, beyond one for each of the texts, of those with words."""
-    pairs = {(hash(text), owner) for text, owner in texts if any(map(str.isalpha, text))}
-    return len(pairs) - len({text for text, _ in pairs})
+    """Count the `texts` with words that are also those of an earlier one with another owner."""
+    owners, n_copies = dict[int, set[object]](), 0
+    for text, owner in texts:
+        if any(map(str.isalpha, text)):
+            earlier = owners.setdefault(hash(text), set())
+            n_copies += bool(earlier - {owner})
+            if len(earlier) < 2:
+                earlier.add(owner)
+    return n_copies
 
 
 def _all_records(sample: Sample, unit: str | None, text_fields: Sequence[str]) -> Iterator[TextRecord] | None:

@@ -70,6 +70,22 @@ def fitted(home: Path) -> str:
     return Ledger().runs()[0].id
 
 
+def test_a_path_that_is_read_otherwise_than_for_the_topics_is_asked_about(dplda, tickets, fitted, home):
+    asked = ("tabulate", fitted, tickets, "--by", "team", "--epsilon", "2", "--encoding", "utf-8-sig")
+    answer = dplda(*asked)
+    told = f"These are not known to be the documents that the topics of run {fitted} were learned from: this run reads"
+    assert (answer.status, told in answer.err) == (2, True)
+    assert (
+        "read it with the options of the run, such as --text-field, or give --yes to read it otherwise." in answer.err
+    )
+    assert charged(dplda) == 1
+    assert dplda(*asked, "--yes").status == 0
+    lines = (home / tickets).read_text().splitlines(keepends=True)
+    (home / "part.jsonl").write_text("".join(lines[::2]))
+    part = dplda("tabulate", fitted, "part.jsonl", "--dataset", "tickets", "--by", "team", "--epsilon", "2")
+    assert (part.status, told in part.err) == (0, True), "another path is told, and not asked about"
+
+
 def test_the_name_of_a_dataset_says_which_run_it_means(dplda, fitted, home):
     name = Ledger().runs()[0].dataset
     told = f"Topics of run {fitted}, the latest of {name} with topics."

@@ -165,9 +165,9 @@ def test_a_person_and_a_document_are_told_apart() -> None:
 
 def test_runs_under_other_names_are_told_apart_from_those_that_count() -> None:
     alone, both = (Facts(run_model(), all_runs(2, others=others)) for others in ((), ("copy",)))
-    assert "has recorded 2 runs under the name toys, this" in said(alone, "others")
+    assert "the ledger had recorded 2 runs under the name toys, this" in said(alone, "others")
     assert "Not counted are runs under other names" in said(alone, "others")
-    assert "has recorded 2 runs under the names toys and copy, this" in said(both, "others")
+    assert "the ledger had recorded 2 runs under the names toys and copy, this" in said(both, "others")
     for key in ("total", "others", "unprotected"):
         assert "under yet other names" in said(both, key), key
         assert "another dataset's name" not in said(both, key), key

@@ -123,7 +123,7 @@ def test_tables_are_heat_maps_small_multiples_and_bars() -> None:
         both.plot()
     assert "How topics differ by age" in texts(both.over(1).plot())
     few = Tables("t", "r", (heat, both), run_model().privacy)
-    with pytest.raises(InputError, match=r"tables\[0\]\.plot\(\)"):
+    with pytest.raises(InputError, match=r"result\[0\]\.plot\(\)"):
         few.plot()
 
 

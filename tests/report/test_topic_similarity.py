@@ -9,11 +9,12 @@ import pytest
 from handmade import make_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist, squareform
 
 from dplda.base.errors import InputError
 from dplda.model import TopicModel
-from dplda.model.topic_groups import contrast, hellinger
+from dplda.model.topic_groups import SAME, _matching, contrast, hellinger
 from dplda.report.comparison_of_runs import pictures
 from dplda.report.wording import Wording, shown_topics
 
@@ -59,13 +60,23 @@ def test_the_matching_is_the_best_of_all(one: int, other: int, k: int, l: int) -
     small, large = sorted((k, l))
     assert len({pair.first for pair in matched.pairs}) == len({pair.second for pair in matched.pairs}) == small
     values = np.maximum(matched.correlations if k <= l else matched.correlations.T, 0)
-    best = max(values[range(small), list(p)].sum() for p in itertools.permutations(range(large), small))
-    assert sum(max(pair.correlation, 0) for pair in matched.pairs) == pytest.approx(best)
+    chosen = [values[range(small), list(p)] for p in itertools.permutations(range(large), small)]
+    best, rest = max((row[row >= SAME].sum(), row[row < SAME].sum()) for row in chosen)
+    assert sum(pair.correlation for pair in matched.same) == pytest.approx(best)
+    assert sum(max(pair.correlation, 0) for pair in matched.pairs) == pytest.approx(best + rest, abs=1e-4)
+
     listed = [
         {getattr(p, name) for p in (*matched.same, *matched.only[i], *matched.unclear[i])}
         for i, name in enumerate(("first", "second"))
     ]
     assert listed == [set(range(k)), set(range(l))], "each topic is somewhere"
+
+
+def test_a_pair_that_is_not_alike_takes_no_partner_from_one_that_is() -> None:
+    """.67 alone is better than .56 with .3: a topic of the other run is like one of them only, the nearer one."""
+    weights = np.array([[0.67, 0.3], [0.56, 0.0]])
+    assert linear_sum_assignment(weights, maximize=True)[1].tolist() == [1, 0], "by the sum of all pairs"
+    assert _matching(weights) == [(0, 0), (1, 1)]
 
 
 def planted(themes: Sequence[int], seed: int, **facts: object) -> TopicModel:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dplda
 from dplda import Corpus, Ledger
 from dplda.base.errors import InputError
+from dplda.private.attributes import in_words
 from dplda.runs.group_check import look_at_groups, misfits
 from dplda.runs.tabulation import Grouping, groupings
 
@@ -59,7 +60,7 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
         (by("year(day)", dates=("2024-01-01", "2024-12-31")), ["2023-01-01", "2024-01-01"], "50 % are in none", False),
         (by("year(day)", {"day": ["2024"]}), ["2023-01-01", None, "2024-01-01"], "33 % are in none of the l", True),
         (between("team=a", "team=b"), ["a", "b", *"cdefghij"], "80 % are in neither group", False),
-        (between("team=a", "team=B"), ["a", "a"], "by between(team): none is in B.", True),
+        (between("team=a", "team=B"), ["a", "a"], "by team: none is in B.", True),
         (between("team=A", "team=B"), ["a"], "100 % are in neither group, none is in A, none is in B.", True),
         (between(*RANGES), ["2024-01-05", "2023-01-01"], "50 % are in neither group, none is in 2024-07.", False),
         (between(*RANGES), ["2023-01-01", "2024-01-05", "2023-06-01"], "67 % are in neither group, none is", True),
@@ -73,7 +74,7 @@ RANGES = "day=2024-01..2024-03", "day=2024-07"
 def test_shares_are_told_by_reason(grouping: Grouping, values: list[str | None], told: str, doubtful: bool) -> None:
     found = misfits(grouping, values)
     assert told in str(found)
-    assert str(found).startswith(f"Of the first {len(values)} records, by {grouping.attribute.name}: ")
+    assert str(found).startswith(f"Of the first {len(values)} records, by {in_words(grouping.attribute.name)}: ")
     assert found.doubtful == doubtful
 
 
