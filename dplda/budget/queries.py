@@ -236,7 +236,9 @@ def _other_units(session: Session, fingerprint: Fingerprint) -> set[str]:
     for grouping, sketch in session.execute(select(schema.GroupingRow, schema.SketchRow).join(schema.SketchRow)):
         if grouping.code == fingerprint.grouping:
             continue
-        regroups = Sketch.from_text(sketch.documents, grouping.units).regroups(fingerprint.sketch)
-        if regroups or (regroups is None and sketch.fingerprint == fingerprint.code):
+        same = sketch.fingerprint == fingerprint.code
+        earlier = Sketch.from_text(sketch.documents, grouping.units)
+        regroups = earlier.regroups(fingerprint.sketch, same_documents=same)
+        if regroups or (regroups is None and same):
             codes.add(grouping.code)
     return codes

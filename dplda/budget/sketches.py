@@ -77,7 +77,7 @@ class Sketch:
         shared, sampled = self.shared(other)
         return shared >= min(_LINKING_DOCUMENTS, max(1, _LINKING_SHARE * sampled))
 
-    def regroups(self, other: Sketch) -> bool | None:
+    def regroups(self, other: Sketch, *, same_documents: bool = False) -> bool | None:
         """Whether `other` groups the shared documents into units differently; None if there are too few to decide.
 
         A unit here and a unit there match if each contains more than half of the shared documents of the other. A unit
@@ -86,31 +86,44 @@ class Sketch:
         documents: otherwise splitting a few documents off every person would go unnoticed.
 
         Texts that several people wrote alike have fewer units in a part of a corpus than in the whole. A document with
-        as many units in a part as in the whole has the same units, if both group alike: where there are enough of
-        these, only they are compared.
+        as many units in a part as in the whole has the same units, if both group alike, and the units of any other
+        document there are among those that it has in the whole. So unless both have the `same_documents`, units are
+        matched by the former, where there are enough of them, and the latter are not to contradict that.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
         n_here, n_there = self._n_units(both), other._n_units(both)
         recorded = np.minimum(n_here, n_there) <= _CROWD  # the units of others are not all recorded in either sketch
         steady = recorded & (n_here == n_there)
-        sampled_steady = np.sum(steady & (both <= np.uint64(min(self.bound, other.bound))))
-        compared_documents = both[steady if sampled_steady >= _COMPARED_SHARE * sampled else recorded]
-        here, there = (sketch._holders(compared_documents) for sketch in (self, other))
+        may_be_part = not same_documents and np.sum(steady) >= _COMPARED_SHARE * sampled
+        holders = self._holders(both), other._holders(both)
+        here, there = (each[:, steady if may_be_part else recorded] for each in holders)
         common = (here @ there.T).tocoo()  # the number of documents that a unit here and a unit there share
         sizes = np.asarray(here.sum(axis=1)).ravel(), np.asarray(there.sum(axis=1)).ravel()
         largest = np.maximum(sizes[0][common.row], sizes[1][common.col])
+        match = 2 * common.data > largest
         n_unmatched = n_compared = 0
         for size, index in zip(sizes, (common.row, common.col), strict=True):  # units here, then units there
             compared = size > 1
             compared[index[largest > 1]] = True
             matched = np.zeros(len(size), np.bool_)
-            matched[index[2 * common.data > largest]] = True
+            matched[index[match]] = True
             n_unmatched += int(np.sum(compared & ~matched))
             n_compared += int(np.sum(compared))
         if not n_compared or shared < _COMPARED_SHARE * sampled:
             return None
-        return n_unmatched > _MAX_UNMATCHED * n_compared
+        if n_unmatched > _MAX_UNMATCHED * n_compared:
+            return True
+        if not may_be_part:
+            return False
+        matches = sparse.coo_array((match.astype(np.int64), (common.row, common.col)), shape=common.shape).tocsr()
+        fewer = (n_here < n_there) & (n_there <= _CROWD), (n_there < n_here) & (n_here <= _CROWD)
+        found = (
+            _outside(holders[0][:, fewer[0]], holders[1][:, fewer[0]], matches),
+            _outside(holders[1][:, fewer[1]], holders[0][:, fewer[1]], matches.T.tocsr()),
+        )
+        outside, rows = (sum(each) for each in zip(*found, strict=True))
+        return rows >= _FEWEST and 2 * outside > rows
 
     def _n_units(self, documents: _Codes) -> NDArray[np.int64]:
         """Return the number (n,) of units of each of the `documents` (n,); `_CROWD` + 1 stands for more."""
@@ -143,6 +156,17 @@ class Sketch:
             return cls(documents)
         counts, units = map(codes_from_text, members.split(" "))
         return cls(documents, np.stack([np.repeat(documents, counts.astype(np.int64)), units], axis=1))
+
+
+def _outside(part: sparse.csr_array, whole: sparse.csr_array, matches: sparse.csr_array) -> tuple[int, int]:
+    """Count the documents of units of a `part` that no matching unit of the `whole` holds, and all that were looked at.
+
+    `part` (n_units, n_documents) and `whole` say which units hold which documents, and `matches` which units match.
+    Units that match none are not looked at.
+    """
+    of_matched = part[np.asarray(matches.sum(axis=1)).ravel() > 0]
+    rows, held = int(of_matched.sum()), int(part.multiply((matches @ whole) > 0).sum())
+    return rows - held, rows
 
 
 @dataclass(frozen=True)

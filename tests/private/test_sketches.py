@@ -188,6 +188,34 @@ def test_a_part_whose_people_write_alike_is_told_from_another_grouping(seed):
     assert whole.regroups(of(documents, tickets)) is True
 
 
+def test_authors_replaced_by_recipients_are_another_grouping_although_some_write_to_themselves():
+    """Three in ten notes keep their unit; the others are with several others, and not with their author."""
+    random = np.random.default_rng(1)
+    notes, authors = random.integers(0, 2**64, 12_000, np.uint64), random.integers(1, 2001, 12_000)
+    kept = random.random(12_000) < 0.3
+    held = [
+        (note, person)
+        for note, author, own in zip(notes.tolist(), authors.tolist(), kept.tolist(), strict=True)
+        for person in ([author] if own else np.unique(random.integers(1, 2001, random.integers(2, 5))).tolist())
+    ]
+    by_author, by_recipient = of(notes, authors), of([note for note, _ in held], [person for _, person in held])
+    assert by_author.regroups(by_recipient) is by_recipient.regroups(by_author) is True
+
+
+def test_months_of_people_are_other_units_of_the_same_documents_although_their_texts_recur():
+    """A person repeats two texts from month to month, and wrote two at the beginning, which stay in one unit."""
+    random = np.random.default_rng(2)
+    person, month = np.repeat(np.arange(500), 6), np.tile(np.arange(6), 500)
+    first = np.arange(1000)
+    held = [(first + 10**6, first // 2, first // 2 * 10)]
+    for text in range(2):
+        wrote = random.random(3000) < 0.5
+        held.append(((person * 2 + text)[wrote], person[wrote], (person * 10 + month)[wrote]))
+    documents, people, months = map(np.concatenate, zip(*held, strict=True))
+    documents = random.permutation(np.arange(2 * 10**6, dtype=np.uint64))[documents]
+    assert of(documents, people + 1).regroups(of(documents, months + 1), same_documents=True) is True
+
+
 def test_sketches_that_hold_no_two_documents_of_a_unit_cannot_tell():
     alone = of(DOCUMENTS, ALONE)
     assert alone.regroups(of(DOCUMENTS, ALONE[::-1])) is None
