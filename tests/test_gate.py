@@ -73,6 +73,7 @@ EXACT_SUMS = {
     "raw_texts": {"dplda.runs.examples"},  # public, or on the screen of their holder
     "read_sample": {"dplda.cli.options"},
     "find_units": {"dplda.cli.check_command"},  # on the screen
+    "count_copies": {"dplda.cli.check_notes"},  # on the screen
     "first_records": {"dplda.cli.check_command", "dplda.cli.table_commands"},
     # on the screen, and in refusals before a charge: how many of the first documents are in no group
     "first_groups": {"dplda.cli.table_commands", "dplda.runs.group_check"},

@@ -179,7 +179,11 @@ class Guarantee:
         elif min(grant.epsilon, self.largest_total[0]) > self.epsilon:
             reached = sum(epsilon < grant.epsilon for epsilon in self.listed[:-1])
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
-            more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
+            epsilon, delta = self.largest_total
+            more = (
+                f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}; so quote the largest: "
+                f"epsilon {epsilon:g} at delta {delta:g} holds, whichever is reached"
+            )
         return f"the guarantee is {level} before the first output: {self.total}{added}{more}"
 
     def to_json(self) -> dict[str, Any]:

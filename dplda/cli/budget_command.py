@@ -122,13 +122,15 @@ def _refuse_slip(run: Run[Any], records: Sequence[DatasetRecord]) -> None:
         f"{DEFAULT_GRANT[0]:g} --delta {DEFAULT_GRANT[1]:g}"
     )
     unused = [record.name for record in records if record.grant.created is not None and not record.runs]
-    for meant in get_close_matches(run.dataset, unused, n=1):
+    used = [record.name for record in records if record.runs and _letters(record.name) != _letters(run.dataset)]
+    chosen = run.dataset != run.corpus.name
+    for meant in get_close_matches(run.dataset, [*used * chosen, *unused], n=1):
+        if meant in used:
+            break  # which is nearer
         raise BudgetRefused(
             f"Dataset {run.dataset} has no grant of its own. There is one for {meant}, which no run has charged. Is "
             f"that another spelling? Then grant {run.dataset} the same; {otherwise}"
         )
-    used = [record.name for record in records if record.runs and _letters(record.name) != _letters(run.dataset)]
-    chosen = run.dataset != run.corpus.name
     for meant in get_close_matches(run.dataset, used, n=1, cutoff=_SLIP) if chosen else []:
         raise BudgetRefused(
             f"Dataset {run.dataset} is a new name, with a total of its own, and there is {meant}, which has runs. Is "

@@ -23,11 +23,11 @@ import click
 
 from dplda.base.errors import InputError
 from dplda.cli.budget_command import before_charging
+from dplda.cli.check_notes import look_at_dates, look_at_repeats, of_first
 from dplda.cli.console import print_json, say, table
 from dplda.cli.expectations import about, tell_expected, tell_unit
 from dplda.cli.options import (
     READING_NAMES,
-    before_date_format,
     corpus_argument,
     find_ledger,
     first_records,
@@ -36,7 +36,6 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
-from dplda.text.dates import say_formats
 from dplda.text.files import STANDARD_INPUT, find_paths
 from dplda.text.folder import SUBFOLDER
 from dplda.text.language_guess import UNSPACED, guess_language
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
 _SIZED = {"--topics", "--epsilon"}  # the proposed options that depend on the documents
 _LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _STORE = "meta.json", "part-00000.arrow"  # files by whose names a folder is a prepared store
-_TOLD = 0.005  # share of dates that cannot be read from which on it is told
-_LEAST_ROWS = 20  # to tell a category from text
 _HTML = re.compile(  # character references, also those that lost their &, and tags
     r"(?:&|\b)(?:lt|gt|amp|quot|apos|nbsp);|#\d{2,5};|</?(?:a|b|br|div|em|font|i|img|li|p|span|strong|table|td|tr|ul)\b[^<>]*>",
     re.IGNORECASE,
@@ -212,8 +209,8 @@ def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = Fals
 
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
-    _look_at_repeats(chosen, report)
-    _look_at_dates(report, options)
+    look_at_repeats(chosen, report)
+    look_at_dates(report, options)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     total, n_rare = report.sample.total, report.sample.n_rare
@@ -297,7 +294,7 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
         report.problems.append(f"{both} have no values in the sample. Name others with --text-field.")
     elif 0 < n_missing < len(sample.rows):
-        missing = _records(n_missing, sample, "has", "have")
+        missing = of_first(n_missing, sample, "has", "have")
         report.remarks.append(f"{missing} no text in {both} and contribute{'s' * (n_missing == 1)} nothing.")
     joined = (" ".join(text for name in names if isinstance(text := row.get(name), str)) for row in sample.rows)
     marked = sum(_HTML.search(text) is not None for text in joined) / max(len(sample.rows) - n_missing, 1)
@@ -315,72 +312,6 @@ def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
             f"{shown} has {n_words:.1f} words on average. Documents of fewer than three words of the "
             "vocabulary contribute nothing."
         )
-
-
-def _look_at_repeats(chosen: dict[str, Any], report: Report) -> None:
-    """Note texts that look like categories, and rows and ids that are there twice."""
-    from dplda.text.sampling import count_copies
-
-    sample, facts = report.sample, {column.name: column for column in report.columns}
-    assert sample is not None
-    n, texts = len(sample.rows), [facts[name] for name in report.text_fields if name in facts]
-    if len(texts) == 1 and _is_category(texts[0], n):
-        several = round(texts[0].distinct_share * n * (1 - texts[0].null_share))
-        report.remarks.append(
-            f"Column {texts[0].name!r} looks like a category rather than text: it has {several:,} different values in "
-            f"the first {n:,} records. If the text is in another column, name that with --text-field."
-        )
-        return
-    if texts:
-        owner = chosen.get("unit_field") or chosen.get("id_field")  # its copies of a text count as one
-        rows = ["".join(str(row.get(column.name) or "") for column in texts) for row in sample.rows]
-        if wordless := sum(text != "" and not any(map(str.isalpha, text)) for text in rows):
-            holds = _records(wordless, sample, "holds", "hold")
-            report.remarks.append(f"{holds} no word, and contribute{'s' * (wordless == 1)} nothing.")
-        repeated, total = count_copies(sample, [column.name for column in texts], owner)
-        if repeated:
-            of_all = f"{repeated:,} of all {total or 0:,} texts {'repeats' if repeated == 1 else 'repeat'}"
-            copies = of_all if total else _records(repeated, sample, "repeats", "repeat")
-            others = f" with another {owner!r}" if owner else ""
-            ways = ["ids (--id-field)"] * (owner is None) + ["people (--unit-field)"] * ("unit_field" not in chosen)
-            name_one = f", or name the column of {' or '.join(ways)} that the copies share" if ways else ""
-            report.remarks.append(
-                f"{copies} the text of an earlier one{others}. Each counts as a document of its own, so that what is "
-                f"in it weighs more and is protected less: remove copies{name_one}."
-            )
-    name = chosen.get("id_field", "id")
-    if name in facts and facts[name].n_repeated and name != chosen.get("unit_field"):
-        effect = "Records with the same id count as one document."
-        if "id_field" not in chosen:
-            effect = "Each still counts as a document of its own, unless you give --id-field."
-        report.remarks.append(
-            f"{_records(facts[name].n_repeated, sample, 'has', 'have')} an id ({name!r}) that an earlier one has. "
-            f"{effect}"
-        )
-
-
-def _is_category(column: ColumnFacts, n: int) -> bool:
-    """Whether the values of `column`, in `n` rows, are few and short."""
-    return n >= _LEAST_ROWS and column.text_share > 0 and column.mean_words < 3 and column.distinct_share <= 0.1
-
-
-def _look_at_dates(report: Report, options: Mapping[str, Any]) -> None:
-    """Note columns of dates that are read only if their format is declared, and that the declared one does not read."""
-    read = {"", options.get("date_format") or ""}
-    for column in report.columns:
-        if column.date_formats is None or column.name in report.text_fields:
-            continue
-        share = f"{column.unread_dates:.0%}" if column.unread_dates >= 0.01 else "less than 1 %"
-        unread = f" {share} of the first are in no such format." * (column.unread_dates >= _TOLD)
-        if unread or read.isdisjoint(column.date_formats):
-            how = say_formats(column.date_formats, before_date_format(options))
-            report.remarks.append(f"Not all dates in {column.name!r} are in ISO 8601: to tabulate, give {how}.{unread}")
-
-
-def _records(count: int, sample: Sample, one: str, several: str) -> str:
-    """Say of how many of the first records a verb holds, such as ``1 of the first 1,000 records has``."""
-    order = " (by path, so of the first folders)" * (sample.located.is_folder and sample.total != len(sample.rows))
-    return f"{count:,} of the first {len(sample.rows):,} records{order} {one if count == 1 else several}"
 
 
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
@@ -407,12 +338,12 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
         if column.null_share == 1:
             report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
         elif column.null_share:
-            missing = _records(count := round(column.null_share * n), report.sample, "has", "have")
+            missing = of_first(count := round(column.null_share * n), report.sample, "has", "have")
             report.remarks.append(f"{missing} no unit and contribute{'s' * (count == 1)} nothing.")
         if column.unnamed_share:
             nobody = column.unnamed_share + column.null_share > 1 - 1e-9
             (report.problems if nobody else report.remarks).append(
-                f"{_records(round(column.unnamed_share * n), report.sample, 'has', 'have')} a value in {unit!r} that "
+                f"{of_first(round(column.unnamed_share * n), report.sample, 'has', 'have')} a value in {unit!r} that "
                 "names no unit, such as a floating-point number of 2^53 or more, which may be rounded, and contributes "
                 "nothing. Write the column as text or as whole numbers."
             )

@@ -271,7 +271,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         f"{model.facts.run or given}{' (merged)' * (model.facts.merged is not None)}"
         for model, given in zip(models, (first, second), strict=True)
     ]
-    names = [[f"{topic} {title}" for topic, title in enumerate(model.titles(_TITLE_WORDS))] for model in models]
+    names = [[f"{topic} {title}" for topic, title in enumerate(_titles(model))] for model in models]
 
     def sides(pair: TopicPair) -> list[tuple[str, str]]:
         return [(names[side][topic], _share(shares[side][topic])) for side, topic in enumerate(pair.topics)]
@@ -322,8 +322,21 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
             )
             of = whole if part[0]["low"] is None else f"all known words: {DIVIDED}"
             say(f"Shares of {run} are of {of}.")
+    if any(model.facts.seed_words for model in models):
+        say(
+            "Some topics have names that were given with seed words: these drew them there, and they may be of a wider "
+            "subject, of a part of it, or of another one."
+        )
     if output is not None:
         say(f"Wrote {output}.")
+
+
+def _titles(model: TopicModel) -> list[str]:
+    """Return the words of each topic, behind its name if it has one: a name may be of a part of a topic."""
+    words = [", ".join(word for word, _ in ranked) for ranked in model.relevant_words(_TITLE_WORDS)]
+    return [
+        f"{model.topic_names[topic]}: {few}" if topic in model.topic_names else few for topic, few in enumerate(words)
+    ]
 
 
 def _contrast_record(

@@ -307,7 +307,10 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "callback": lambda context, parameter, names: (names if len(names) > 1 else names[0]) if names else None,
         "help": "The column that holds the text; repeat it if the text is in several columns.",
     },
-    "id_field": {"metavar": "COLUMN", "help": "The column of document ids: rows with the same id are one document."},
+    "id_field": {
+        "metavar": "COLUMN",
+        "help": "The column of document ids: rows with the same id are one document, unless there is a --unit-field.",
+    },
     "unit_field": {
         "metavar": "COLUMN",
         "help": "The column that identifies the privacy unit, such as a person [each document is a unit].",

@@ -257,7 +257,7 @@ def show_topics(
         say(
             f"{f'Only {clear}' if clear else 'None'} of {len(every)} topics {'is' if clear < 2 else 'are'} clear, from "
             f"{len(model.vocabulary):,} words. {'Use the clear ones' if clear else 'Take them as hints'}. "
-            f"{_helps(model)}{_BY_CHANCE if model.facts.words == LISTED else ''}",
+            f"{_helps(model) if model.facts.merged is None else ''}{_BY_CHANCE if model.facts.words == LISTED else ''}",
             style="yellow",
         )
     if hidden:

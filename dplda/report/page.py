@@ -74,7 +74,7 @@ def write_report(
     date: datetime.date | None = None,
     batches: Mapping[str, TopicModel] | None = None,
     tables: Tables | Sequence[Tables] = (),
-    examples: Sequence[Examples | None] = (),
+    examples: Examples | Sequence[Examples | None] = (),
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
@@ -84,7 +84,7 @@ def write_report(
     `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
     then be the only one. `tables` are released tables of topics of `models` or `batches`, and counts and words of their
     datasets; others are refused.
-    `examples` are public texts about the topics of each of `models`, None for a model without any.
+    `examples` are public texts about the topics of each of `models`, None for a model without any; one of one model.
 
     Besides such texts, the page contains released numbers only: topics, prevalence, privacy statements, public
     parameters and the outcomes of a comparison, but no seconds if its corpus is private. Raises `InputError` if there
@@ -97,6 +97,7 @@ def write_report(
     tables = _listed(
         tables, Tables, "tables must be results of tabulate, count or distinctive_words, and not tables[0]."
     )
+    examples = [examples] if isinstance(examples, Examples) else examples
     if not isinstance(wording, Wording | None):
         raise InputError("wording must be a dplda.report.Wording, such as Wording(title='What patients write').")
     if not models and comparison is None:

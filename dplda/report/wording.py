@@ -46,6 +46,24 @@ class Wording:
     hidden: Sequence[str] = ()
     runs: Mapping[int, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raise `InputError` for wording of a wrong type."""
+        if not isinstance(self.title, str):
+            raise InputError(f"title must be text, got {type(self.title).__name__}.")
+        for name, example in (("names", "{0: 'Heating'}"), ("runs", "{1: 'Spring'}")):
+            given: object = getattr(self, name)
+            if not isinstance(given, Mapping) or not all(
+                isinstance(key, int) and isinstance(text, str) for key, text in given.items()
+            ):
+                raise InputError(f"{name} must map numbers to text, such as {name}={example}.")
+        words: object = self.hidden
+        if (
+            isinstance(words, str)
+            or not isinstance(words, Sequence)
+            or not all(isinstance(word, str) and word.strip() for word in words)
+        ):
+            raise InputError("hidden must be a list of words, such as hidden=['smith', 'jones'].")
+
 
 @dataclass(frozen=True)
 class ShownTopics:
@@ -93,7 +111,7 @@ def shown_topics(
     frequent = [word for model in models for word in model.facts.frequent_words or ()]
     in_examples = [text for each in texts for found in each.values() for text in found]
     _check_names(models, wording)
-    _check_hidden(models, wording, [*others, *frequent, *in_examples])
+    _check_hidden(models, wording, [*others, *frequent], in_examples)
     return [
         ShownTopics(
             _words(model, wording.hidden),
@@ -140,15 +158,15 @@ def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
             raise InputError(f"the name of topic {topic} is empty.")
 
 
-def _check_hidden(models: Sequence[TopicModel], wording: Wording, texts: Sequence[str]) -> None:
+def _check_hidden(models: Sequence[TopicModel], wording: Wording, further: Sequence[str], texts: Sequence[str]) -> None:
     """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
     listed = [model.listed_topics for model in models]
     for word in wording.hidden:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]
         words = ((_words(model, others), topics) for model, topics in zip(models, listed, strict=True))
-        left = (each for ranked, topics in words for topic in topics for each, _ in ranked[topic])
+        left = [each for ranked, topics in words for topic in topics for each, _ in ranked[topic]]
         in_examples = any(_mentions(text, [word]) for text in texts)
-        if not in_examples and not any(is_hidden(each, [word]) for each in left):
+        if not in_examples and not any(is_hidden(each, [word]) for each in (*left, *further)):
             raise InputError(
                 f"{shown(word)!r} cannot be hidden: it is not on this page. Give a word as the page shows it."
             )

@@ -307,9 +307,10 @@ def _in_many_groups(unit: str, n_given: int, at_most: int, rows: Mapping[str, fl
     full, of_all = (_groups_in_full(answers, at_most) for answers in (1, n_given))
     lowered = f"{less}, in each of them and in the numbers of {unit}s"
     several = f"more than {_groups(of_all)}" if of_all else "a group"
+    from_on = "already in one" if not of_all else f"from {_groups(of_all + 1)} on"
     if names := [name for name, number in rows.items() if number > full]:
         many = " or ".join(_groups(full, name) for name in names)
-        sooner = f"; one in several categories, in fewer groups: in all {n_given}, in {several}" * (n_given > 1)
+        sooner = f"; one in all {n_given} categories of a group does so {from_on}" * (n_given > 1)
         return (
             f"A {unit} with {DOCUMENT}s in more than {many} {lowered}, since each group takes some of the {at_most:,} "
             f"answers that count in full, also where {NONE} is the only one{sooner}"
@@ -463,7 +464,11 @@ def what_intervals_hold(table: CountTable, unit: str) -> str:
     if not count_less(table, unit):
         return ""
     true = unit if table.persons else DOCUMENT if unit == DOCUMENT or table.documents_per_person else ""
-    numbers = f"the true number of {true}s is" if true else f"the true numbers of documents and of {unit}s are"
+    numbers = (
+        f"the true number of {true}s is"
+        if true
+        else f"the true numbers of documents, and of {unit}s with one of these, are"
+    )
     what = "Intervals and differences" if table.by else "Intervals"
     return (
         f" {what} are of the numbers as counted here, without the noise: {numbers} not smaller than these, and may be "

@@ -25,7 +25,7 @@ from dplda.model.examples import LONGEST, Example, Examples
 from dplda.model.topic_model import TopicModel
 from dplda.private.store.fingerprint import document_codes
 from dplda.runs.charged_query import warn_of_other_words
-from dplda.runs.corpus import Corpus
+from dplda.runs.corpus import Corpus, check_corpus
 from dplda.runs.declared_public import known_texts
 from dplda.text.counting import Counts, WordCounter, find_tokens
 from dplda.text.records import Defect, TextRecord
@@ -55,6 +55,7 @@ def examples(
     Raises `BudgetRefused` if the ledger has a bounded budget for the name of `corpus` or read its files under one, and
     `InputError` for a corpus of counts.
     """
+    check_corpus(corpus)
     tokenization = corpus.tokenization
     if tokenization is None:
         raise InputError("examples are texts, and this corpus holds counts. Give the texts themselves.")
@@ -89,7 +90,9 @@ def examples(
         raise InputError(
             "the corpus has no text that can be read. Check the column of the text: --text-field (text_field)."
         )
-    notes = tuple(filter(None, [known_texts(n_known, "delete what was saved")]))
+    notes = tuple(
+        filter(None, [known_texts(n_known, "show these examples to nobody, and delete what was saved of them")])
+    )
     found = {topic: chosen.examples() for topic, chosen in best.items()}
     source = corpus.name or "a corpus without a name"
     left_out = _told(defects, source)

@@ -193,12 +193,13 @@ def plan_questions(
             "budget. Give it a larger weight, or leave it out."
         )
     parts, events, statistics, outlook = list[_Part](), list[Event](), list[Statistic](), list[str]()
-    hints = dict[str, None]()  # which several questions may share
+    hints = dict[str, list[str]]()  # which several questions may share
     for question in questions:
         share, epsilon, delta = _part_of_budget(question, questions, options)
         parts.append(_plan(question, corpus, ledger, options, epsilon, delta))
         outlook.append(" ".join([f"{share:.0%} of the run's budget for {question.text!r}.", *parts[-1].outlook[:1]]))
-        hints |= dict.fromkeys(parts[-1].outlook[1:])
+        for hint in parts[-1].outlook[1:]:
+            hints.setdefault(hint, []).append(repr(question.text))
         events += parts[-1].events
         statistics += [each for each in parts[-1].statistics if each not in statistics]
     if run_epsilon(events, options.delta) > options.epsilon * (1 + 1e-9):
@@ -277,7 +278,7 @@ def plan_questions(
             "questions": asked,
         },
         learn=learn,
-        outlook=(*outlook, *hints),
+        outlook=(*outlook, *(f"{' and '.join(about)}: {hint}" for hint, about in hints.items())),
         passes=None if "fit" in kinds else sum(len(question.tables) for question in questions),
     )
 

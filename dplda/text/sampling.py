@@ -217,13 +217,14 @@ def _counted_units(sample: Sample, unit: str, records: int, text_fields: Sequenc
 def count_copies(sample: Sample, text_fields: Sequence[str], owner: str | None) -> tuple[int, int | None]:
     """Count the records whose text an earlier one has, of another `owner` if that is a column.
 
-    Returns this number, and the number of all records if it is of all and not of the sample: if the corpus is larger
+    Returns this number, and that of all texts if it is of all and not of the sample: if the corpus is larger
     than the sample and counting takes seconds.
     """
     if sample.total != len(sample.rows) + len(sample.defects):
         with suppress(InputError):  # a fit says what is wrong
             if (found := _all_records(sample, owner, text_fields)) is not None:
-                listed = [(record.text, record.unit if owner else place) for place, record in enumerate(found)]
+                texts = (record for record in found if record.text.strip())
+                listed = [(record.text, record.unit if owner else place) for place, record in enumerate(texts)]
                 return _copies(listed), len(listed)
     return _copies(
         ("\n".join(str(row.get(name) or "") for name in text_fields), unit_key(row.get(owner)) if owner else place)

@@ -556,7 +556,7 @@ def test_a_folder_with_a_file_of_the_name_of_a_store_is_none(dplda, home: Path) 
 
 
 def test_dates_that_fit_no_format_are_told(dplda, home: Path) -> None:
-    for broken, told in ((0, ""), (30, "15% of the first are in no such format.")):
+    for broken, told in ((0, ""), (30, "Of the first, 15% are in no such format.")):
         days = [f"{1 + n % 28}/{1 + n % 12}/2023" if n >= broken else "31/02/2023" for n in range(200)]
         lines = [json.dumps({"day": day, "text": f"some longer text about number {n}"}) for n, day in enumerate(days)]
         (home / "d.jsonl").write_text("\n".join(lines))

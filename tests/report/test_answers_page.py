@@ -307,7 +307,11 @@ def test_documents_in_many_categories_are_told_to_count_less(tmp_path, without_c
         ({"at_most": 1}, "document", "the true number of documents is not smaller than these, and may be larger"),
         ({"at_most": 1, "persons": True}, "customer", "the true number of customers is not smaller"),
         ({"at_most": 2, "documents_per_person": 3}, "customer", "the true number of documents is not smaller"),
-        ({"at_most": 2}, "customer", "the true numbers of documents and of customers are not smaller"),
+        (
+            {"at_most": 2},
+            "customer",
+            "the true numbers of documents, and of customers with one of these, are not smaller",
+        ),
     ],
 )
 def test_intervals_are_of_the_true_number_only_where_nothing_counts_less(tmp_path, without_charts, changes, unit, less):

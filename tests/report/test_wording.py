@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,3 +161,28 @@ def test_no_bar_of_a_card_is_longer_than_the_card() -> None:
     assert max(widths) == 100.0
     assert shown[1]["words"][0]["word"] == "w003"
     assert shown[1]["words"][0]["width"] == "80.00%"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"hidden": "horror"}, "hidden must be a list of words, such as hidden="),
+        ({"hidden": ("",)}, "hidden must be a list of words"),
+        ({"hidden": 3}, "hidden must be a list of words"),
+        ({"names": {"3": "x"}}, "names must map numbers to text, such as names="),
+        ({"names": ["a"]}, "names must map numbers to text"),
+        ({"runs": {1: 2}}, "runs must map numbers to text"),
+        ({"title": 3}, "title must be text, got int"),
+    ],
+)
+def test_wording_of_a_wrong_type_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Wording(**given)
+
+
+def test_a_part_of_a_word_cannot_be_hidden() -> None:
+    model = run_model()
+    frequent = replace(model, facts=replace(model.facts, frequent_words=("horror",)))
+    with pytest.raises(InputError, match="'h' cannot be hidden: it is not on this page"):
+        shown_topics([frequent], Wording(hidden=["h"]))
+    assert shown_topics([frequent], Wording(hidden=["horror"]))
