@@ -247,7 +247,7 @@ def told_counted(table: ReleasedTable, unit: str) -> str:
 def certain_differences(table: ReleasedTable, names: dict[int, str]) -> str:
     """Describe the largest differences between groups that are certain."""
     if tells_nothing(table):
-        return "All of them are too small to tell."
+        return "All listed groups are too small to tell."
     certain = _certain(table, names)
     if not certain:
         drawn = ", ".join(shown(name) for name in names.values())

@@ -356,6 +356,6 @@ def test_periods_that_are_all_too_small_are_said_to_be_so_and_not_drawn() -> Non
     made = tables(MODEL, (2, 1, 2))
     (picture,) = table_pictures.pictures([made], TOPICS, MODEL.listed_topics, "r", MODEL)
     assert picture.drawing == Bars([])
-    assert picture.note == "All of them are too small to tell. Nothing is drawn."
+    assert picture.note == "All listed groups are too small to tell. Nothing is drawn."
     with pytest.raises(InputError, match="too small to tell: nothing to draw"):
         made[0].plot()
