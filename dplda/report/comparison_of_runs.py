@@ -36,8 +36,8 @@ def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequenc
         return []
     known = [shown(name) for model, name in zip(models, names, strict=True) if model.facts.prior_used]
     before = (
-        f" The topics of {' and '.join(known)} are those of a prior, known before: that they agree with the run they "
-        "come from says nothing about the documents."
+        f" The topics of {' and '.join(known)} are those of a prior, known before: that they agree with topics of "
+        "this prior, in another run too, says nothing about the documents."
         if known
         else ""
     )
