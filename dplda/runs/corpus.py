@@ -466,8 +466,8 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
         raise TypeError(f"{where} has no option {unknown[0]!r}. Its options: {', '.join(known.__annotations__)}.")
     if given.get("unit_field") == DOCUMENT:
         raise InputError(
-            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. To protect each document "
-            "by itself, leave it out; a column of this name must be renamed."
+            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. To protect each "
+            "document by itself, leave it out; a column of this name must be renamed."
         )
 
 
