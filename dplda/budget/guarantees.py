@@ -153,14 +153,10 @@ class Guarantee:
             more = "; a grant now in force was chosen after looking: further runs may end it" * self.allows_more
             largest = "each the largest set or listed for one of these names before its first output"
             return f"the guarantee is {self.total}, {largest}{more}"
+        epsilon, delta = self.largest_total
+        to_quote = f"so quote the largest: epsilon {epsilon:g} at delta {delta:g} holds, whichever is reached"
         if str(self) == str(grant):
-            largest = ""
-            if self.largest_total[0] > self.epsilon:
-                epsilon, delta = self.largest_total
-                largest = (
-                    f"; larger totals are listed, so quote the largest: epsilon {epsilon:g} at delta {delta:g} holds, "
-                    "whichever is reached"
-                )
+            largest = f"; larger totals are listed, {to_quote}" if epsilon > self.epsilon else ""
             return f"the guarantee is the whole grant: {self.total}{largest}"
         level = "the grant that was in force"
         added = ""
@@ -172,18 +168,13 @@ class Guarantee:
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
-            top = self.largest_total[0]
-            if top > self.epsilon:
-                beyond = f"once more than epsilon {top:g} is spent, the largest total listed,"
+            if epsilon > self.epsilon:
+                beyond = f"once more than epsilon {epsilon:g} is spent, the largest total listed,"
             more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
-        elif min(grant.epsilon, self.largest_total[0]) > self.epsilon:
-            reached = sum(epsilon < grant.epsilon for epsilon in self.listed[:-1])
+        elif min(grant.epsilon, epsilon) > self.epsilon:
+            reached = sum(level < grant.epsilon for level in self.listed[:-1])
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
-            epsilon, delta = self.largest_total
-            more = (
-                f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}; so quote the largest: "
-                f"epsilon {epsilon:g} at delta {delta:g} holds, whichever is reached"
-            )
+            more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}; {to_quote}"
         return f"the guarantee is {level} before the first output: {self.total}{added}{more}"
 
     def to_json(self) -> dict[str, Any]:
