@@ -273,7 +273,7 @@ class TopicModel:
         """
         found = load_name("dplda.runs.examples", "examples")(self, corpus, each, **options)
         for note in found.notes:
-            warn(note, SharedDocumentsWarning)
+            warn(f"Examples (exact, not for publication): {note}", SharedDocumentsWarning)
         return found
 
     def save(self, directory: str | Path) -> None:
